@@ -66,6 +66,16 @@ class Move:
         entry = self.entry(event)
         return entry.facts if entry else {}
 
+    def noted(self, name: str) -> Any:  # noqa: ANN401 - plain JSON
+        """Return what the move's latest entry says that has a fact of this name; None without."""
+        own = (each.facts for each in reversed(self.entries) if each.move == self.number)
+        return next((facts[name] for facts in own if name in facts), None)
+
+    @property
+    def has_begun_there(self) -> bool:
+        """Whether its job has begun where it was handed over to."""
+        return self.entry(Event.HAND_OVER) is not None and self.entry(Event.ARRIVE) is not None
+
     @property
     def is_way_home(self) -> bool:
         """Whether the job goes to a cluster where it has been before."""
@@ -190,7 +200,7 @@ class Mover:
             HandoverError: The journal can't be read.
         """
         problems = []
-        for folder, fence in self.fences().items() if self.job.is_controlled else ():
+        for folder, fence in self.fences().items():
             try:
                 raise_fence(self.open_path(self.job.home_of(folder).control), fence)
             except (StopError, ConfigurationError) as error:

@@ -94,11 +94,34 @@ def ended_run(last: Entry | None) -> str | None:
         return None
 
 
+def mirror_of(move: Move) -> tuple[str, bool]:
+    """Return the ``mm2`` connection that a move goes by, and whether it goes against the copying.
+
+    Raises:
+        ConfigurationError: A connection is wrong, or is of other clusters.
+    """
+    here, there = move.here.cluster, move.there.cluster if move.there else ""
+    conn_id, is_against = move.job.mm2_conn_id, False
+    aliases = _aliases(conn_id)
+    if aliases == (there, here):
+        back = move.job.mm2_back_conn_id
+        conn_id, is_against = back or conn_id, back is None
+        aliases = _aliases(conn_id)
+    if {*aliases} != {here, there}:
+        raise ConfigurationError(
+            f"job {move.job.name} goes from {here!r} to {there!r}, and the connection {conn_id} "
+            f"has the aliases {' and '.join(map(repr, aliases))}: name the job's homes as "
+            f"MirrorMaker 2 names its clusters",
+            setting="mm2_conn_id",
+        )
+    return conn_id, is_against
+
+
 def pair_of_move(move: Move, *, timeout: float | None = None) -> ClusterPair:
     """Return the clusters as a move goes: from where the job is to where it goes.
 
-    The job's MirrorMaker 2 may copy in either direction. In a disaster a source or Connect that
-    does not answer is given up early: it is expected, and each step waits for it again.
+    In a disaster a source or Connect that does not answer is given up early: it is expected, and
+    each step waits for it again.
 
     Args:
         move: The move.
@@ -106,26 +129,14 @@ def pair_of_move(move: Move, *, timeout: float | None = None) -> ClusterPair:
             in a disaster.
 
     Raises:
-        ConfigurationError: A connection is wrong, or is of other clusters.
+        ConfigurationError: See ``mirror_of``.
     """
-
-    def connected(conn_id: str) -> ClusterPair:
-        return Mm2OffsetHook(conn_id, timeout=30.0 if timeout is None else timeout).get_conn()
-
-    here, there = move.here.cluster, move.there.cluster if move.there else ""
-    pair = connected(move.job.mm2_conn_id)
-    if _aliases(pair) == (there, here):
-        back = move.job.mm2_back_conn_id
-        pair = connected(back) if back else pair.exchanged()
-    if {*_aliases(pair)} != {here, there}:
-        raise ConfigurationError(
-            f"job {move.job.name} goes from {here!r} to {there!r}, and the connection has the "
-            f"aliases {' and '.join(map(repr, _aliases(pair)))}: name the job's homes as "
-            f"MirrorMaker 2 names its clusters",
-            setting="mm2_conn_id",
-        )
+    conn_id, is_against = mirror_of(move)
+    seconds = 30.0 if timeout is None else timeout
+    pair = Mm2OffsetHook(conn_id, exchanged=is_against, timeout=seconds).get_conn()
     return quick(pair) if move.policy.source_may_be_lost and timeout is None else pair
 
 
-def _aliases(pair: ClusterPair) -> tuple[str, str]:
-    return pair.naming.source_alias, pair.naming.target_alias
+def _aliases(conn_id: str) -> tuple[str, str]:
+    naming = Mm2OffsetHook(conn_id).get_conn().naming
+    return naming.source_alias, naming.target_alias

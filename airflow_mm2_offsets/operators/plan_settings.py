@@ -6,15 +6,16 @@ is made take them as one mapping, ``plan_options``.
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
-from airflow_mm2_offsets.operators.first_plan import read_named_plan, read_plan_of_fence
-from airflow_mm2_offsets.operators.settings import given, is_true, parse_truth
+from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.errors import ConfigurationError, PlanError
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.settings import given, parse_truth
 from airflow_mm2_offsets.planning.options import PLAN_OPTIONS, PlanOptions, parse_plan_options
+from airflow_mm2_offsets.planning.plan_file import read_plan
 
 SKIP_DAMAGED, FIRST_PLAN = "skip_damaged", "first_plan"
 PLAN_SETTINGS = (*PLAN_OPTIONS, SKIP_DAMAGED, FIRST_PLAN)
@@ -72,23 +73,20 @@ def parse_trial_settings(
     )
 
 
-def with_first_plan(
-    task: BaseOperator, settings: TrialSettings, home_control: str | None
-) -> tuple[PlanOptions, str | None]:
-    """Return the options with the plan that the job was moved by, and why that can't be read.
+def read_named_plan(location: str) -> FailoverPlan:
+    """Return the plan that a job was moved by, from its file.
 
-    ``home_control`` is the control location that the job returns to: its fence names the plan if
-    the user does not. Only a task with ``exchanged`` has one.
+    Raises:
+        PlanError: The file is not there, or holds no plan that can be used.
     """
-    if not is_true(task, "exchanged"):
-        return settings.options, None
-    try:
-        if settings.first_plan:
-            plan = read_named_plan(settings.first_plan)
-            return replace(settings.options, first_plan=plan), None
-        return replace(settings.options, first_plan=read_plan_of_fence(home_control)), None
-    except Mm2OffsetsError as error:
-        return settings.options, str(error)
+    plan = read_plan(storage_path(location))
+    if plan is None:
+        raise PlanError(
+            "there is no such file, and the way home needs the plan that the job was moved by: "
+            "restore it, or give another as first_plan",
+            file=location,
+        )
+    return plan
 
 
 def _parse_mapping(

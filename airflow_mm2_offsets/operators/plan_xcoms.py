@@ -40,7 +40,7 @@ def keep_plan(results: LongResults, plan: FailoverPlan, path: str | None) -> dic
     )
 
 
-def tell_plan(push: Callable[..., None], plan: FailoverPlan, content: Mapping[str, Any]) -> str:
+def push_plan_summary(push: Callable[..., None], plan: FailoverPlan, content: Mapping[str, Any]) -> str:
     """Push a plan as text, and return the text for the log; of a long plan the worst partitions.
 
     Args:
@@ -58,10 +58,10 @@ def tell_plan(push: Callable[..., None], plan: FailoverPlan, content: Mapping[st
     return text
 
 
-def tell_forecast(
+def push_forecast_summary(
     push: Callable[..., None], forecast: FailoverForecast, content: Mapping[str, Any]
 ) -> str:
-    """Push a forecast as text, and return the text for the log; see ``tell_plan``."""
+    """Push a forecast as text, and return the text for the log; see ``push_plan_summary``."""
     rest = rest_of(content)
     of_content = PartitionForecast.from_json
     shown = tuple(map(of_content, rows_of(content))) if rest else None

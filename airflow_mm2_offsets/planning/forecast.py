@@ -12,7 +12,6 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Direction, FailoverPlan
 from airflow_mm2_offsets.core.forecast import FactAge, FailoverForecast, ForecastRequest
 from airflow_mm2_offsets.core.forecast_rules import RATE_FACTOR
-from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError, PlanError
 from airflow_mm2_offsets.planning.forecast_lines import Readings, forecast_partitions
@@ -162,7 +161,7 @@ def _read(
         uncopied=uncopied,
         undecided_from=read_undecided(pair, plans),
         is_archive_alone=plan.syncs_as_of is not None,
-        source_stays=request.mode is not FailoverMode.DISASTER,
+        source_stays=not request.policy.source_may_be_lost,
         is_way_home=pair.direction is Direction.EXCHANGED,
     )
 
@@ -192,7 +191,7 @@ def _assumptions(
     else:
         yield "The copies keep offsets and order: all before the target's end is copied."
     if is_live:
-        if request.mode is not FailoverMode.DISASTER:
+        if not request.policy.source_may_be_lost:
             yield "The source stays until MirrorMaker 2 has copied the rest of its records."
         return
     yield "The source stays lost: MirrorMaker 2 copies nothing more from it."

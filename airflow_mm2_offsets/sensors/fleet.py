@@ -89,7 +89,7 @@ class FleetTurnSensor(PollingSensor):
         instance.xcom_push(key=MOVED, value="")
         return super().execute(context)
 
-    def new_trigger(self, **times: float) -> FleetTurnTrigger:
+    def new_trigger(self, context: Context, **times: float) -> FleetTurnTrigger:  # noqa: ARG002
         """Return the trigger that asks Airflow."""
         assert self._of_run is not None  # noqa: S101 - execute has set it
         dag_id, run_id, map_index = self._of_run

@@ -42,10 +42,11 @@ class PollingSensor(DeferrablePolling, BaseSensorOperator):
         self._missing = ""
 
     @abstractmethod
-    def new_trigger(self, **times: float) -> PollingTrigger:
+    def new_trigger(self, context: Context, **times: float) -> PollingTrigger:
         """Return the trigger, from settings that are rendered.
 
         Args:
+            context: Airflow's.
             times: Its ``deadline`` and ``poll_interval``.
         """
 
@@ -65,7 +66,7 @@ class PollingSensor(DeferrablePolling, BaseSensorOperator):
     def poke(self, context: Context) -> PokeReturnValue:
         """Look once."""
         if self._trigger is None:
-            self._trigger = self._build_trigger()
+            self._trigger = self._build_trigger(context)
         return self._look(self._trigger, context)
 
     @fails_at_once()
@@ -75,15 +76,15 @@ class PollingSensor(DeferrablePolling, BaseSensorOperator):
         On a loaded machine Airflow fails a deferred task whose trigger fires before the scheduler
         has noticed that the task is deferred. So only a task that must wait is deferred.
         """
-        trigger = self._build_trigger()
+        trigger = self._build_trigger(context)
         outcome = self._look(trigger, context)
         if not outcome:
             self.wait_in_triggerer(trigger)
         return outcome.xcom_value
 
-    def _build_trigger(self) -> PollingTrigger:
+    def _build_trigger(self, context: Context) -> PollingTrigger:
         return self.new_trigger(
-            deadline=time.time() + self.timeout, poll_interval=self.poke_interval
+            context, deadline=time.time() + self.timeout, poll_interval=self.poke_interval
         )
 
     def _look(self, trigger: PollingTrigger, context: Context) -> PokeReturnValue:

@@ -107,7 +107,7 @@ class SparkStoppedSensor(PollingSensor):
             return take_word(self, lost)
         return super().execute(context)
 
-    def new_trigger(self, **times: float) -> CancelledJobTrigger:
+    def new_trigger(self, context: Context, **times: float) -> CancelledJobTrigger:  # noqa: ARG002
         """Return the trigger that lists the checkpoint."""
         quiet_period, trigger_interval = self.parse_settings()
         return CancelledJobTrigger(

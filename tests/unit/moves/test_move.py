@@ -174,14 +174,16 @@ def test_a_storage_that_is_lost_in_a_disaster_holds_nothing_up(stage: Stage) -> 
     assert stage.states(east, west) == [FenceState.MOVED, FenceState.OPEN]
 
 
-def test_a_job_without_stop_control_has_no_fences(stage: Stage) -> None:
-    """Its platform stops it, and only the journal keeps a second run away."""
+def test_a_job_without_stop_control_is_submitted_once(stage: Stage) -> None:
+    """Its platform stops it. It reads where it begins, and obeys no fence."""
     east, west = stage.job.homes
     mover = stage.mover(is_controlled=False)
     mover.ask()
     mover.record(Event.PROVE)
-    mover.record(Event.HAND_OVER)
-    assert stage.states(east, west) == [None, None]
+    move = mover.record(Event.HAND_OVER, starting_offsets=OFFSETS)
+    assert move.last is not None
+    assert not move.last.is_fenced
+    assert stage.states(east, west) == [FenceState.MOVED, FenceState.OPEN]
     assert mover.attempt(Event.SUBMIT)
     assert not mover.attempt(Event.SUBMIT)
 
