@@ -6,7 +6,6 @@ from hashlib import sha256
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator, Context
-from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.errors import HandoverError, NotReadyError
@@ -14,6 +13,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.moves.handover import confirm_stopped, stopped_positions
 from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.moves.move import Move
+from airflow_mm2_offsets.operators.dag_runs import run_id_of, start_job
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.handover_plan import read_checked_plan
 from airflow_mm2_offsets.operators.links import page_links
@@ -127,7 +127,7 @@ def _files_there(move: Move) -> list[str]:
     return sorted(list_directory(checkpoint, HandoverError))
 
 
-class TriggerTargetDagOperator(HandOver, TriggerDagRunOperator):
+class TriggerTargetDagOperator(HandOver):
     """Checks that nothing has changed since the stop, hands the job over, and triggers its DAG.
 
     The DAG run's conf has ``kafka_conn_id``, ``folder`` (the job's home) and, where it is not in
@@ -137,41 +137,32 @@ class TriggerTargetDagOperator(HandOver, TriggerDagRunOperator):
     Args:
         move: What is moved, and how.
         conf: Further keys of the DAG run's conf.
-        kwargs: All other arguments of ``TriggerDagRunOperator``.
+
+    Returns:
+        ``dag_id`` and ``run_id`` of the DAG run.
 
     Raises:
         HandoverError: See ``HandOver``, as for PlanError, NotReadyError and AirflowSkipException.
     """
 
-    operator_extra_links = page_links("run", beside=TriggerDagRunOperator)
-    template_fields: Sequence[str] = (
-        *TriggerDagRunOperator.template_fields,
-        *HandOver.template_fields,
-    )
+    template_fields: Sequence[str] = (*HandOver.template_fields, "conf")
 
     def __init__(
         self, *, move: MoveArgument, conf: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> None:
         """Keep the settings."""
-        # The job's DAG is known when the job is, which may be only its name now.
-        own = {"trigger_dag_id": "", "skip_when_already_exists": True, **kwargs}
-        super().__init__(move=move, conf=dict(conf or {}), **own)
+        super().__init__(move=move, **kwargs)
+        self.conf = dict(conf or {})
 
     @fails_at_once()
-    def execute(self, context: Context) -> None:
+    def execute(self, context: Context) -> dict[str, Any]:
         """Hand the job over, and trigger its DAG."""
         move, _ = self.hand_over(context)
-        home = _there(move)
-        self.trigger_dag_id = str(move.job.dag)
-        self.trigger_run_id = f"{move.run.replace(':', '__', 1)}__{move.number}"
-        output = {"output": home.sink} if home.output else {}
-        self.conf = {
-            **(self.conf or {}),
-            "kafka_conn_id": home.kafka_conn_id,
-            "folder": home.folder,
-            **output,
-        }
-        super().execute(context)
+        run_id = run_id_of(move.run, move.number)
+        is_new = start_job(context, move.job, _there(move), run_id, self.conf)
+        verb = "Triggered" if is_new else "An earlier try has triggered"
+        self.log.info("%s the run %s of DAG %s", verb, run_id, move.job.dag)
+        return {"dag_id": move.job.dag, "run_id": run_id}
 
     def find_start_problems(self, context: Context, move: Move) -> list[str]:
         """Return why the DAG can't be triggered."""
