@@ -1,0 +1,257 @@
+"""A whole move, task by task, through the job's journal: there, home, and given up."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.common.compat.sdk import DAG, BaseOperator
+from upath import UPath
+
+from airflow_mm2_offsets.errors import HandoverError, NotReadyError
+from airflow_mm2_offsets.moves.fences import read_fence
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
+from airflow_mm2_offsets.moves.journal import Entry, Event, FenceState, Journal, State
+from airflow_mm2_offsets.moves.request import MoveRequest
+from airflow_mm2_offsets.operators.handover import HandOverOperator, TriggerTargetDagOperator
+from airflow_mm2_offsets.operators.rollback import RollbackFailoverOperator
+from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
+from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
+from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
+from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
+from tests.unit.operators.clusters import Clusters
+from tests.unit.operators.spark_job import Job
+from tests.unit.operators.worker import Worker, events, rebuild
+from tests.unit.spark import checkpoints
+
+WAITS = {"poke_interval": 0.02, "timeout": 5, "deferrable": True}
+
+
+@dataclass(kw_only=True)
+class Mover:
+    """Runs the tasks of moves of one job, as Airflow does."""
+
+    worker: Worker
+    folder: Path
+    policy: str = "planned"
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def job(self) -> SparkJob:
+        homes = tuple(
+            Home(cluster=side, folder=str(self.folder / side)) for side in ("source", "target")
+        )
+        records = str(self.folder / "records")
+        return SparkJob(
+            name="orders", homes=homes, dag="orders_stream", records=records, **self.more
+        )
+
+    def entries(self) -> list[Entry]:
+        return Journal(UPath(self.job.journal)).entries()
+
+    def events(self) -> list[str]:
+        return [each.event.value for each in self.entries()]
+
+    def fence(self, home: Home) -> FenceState | None:
+        fence = read_fence(UPath(home.control))
+        return None if fence is None else fence.state
+
+    def task(self, operator: type[BaseOperator], **settings: Any) -> BaseOperator:
+        with DAG("failover", schedule=None):
+            move = MoveRequest(job=self.job, policy=self.policy)
+            return operator(task_id=operator.__name__, move=move, **settings)  # type: ignore[call-arg]
+
+    def run(self, operator: type[BaseOperator], **settings: Any) -> Any:  # noqa: ANN401
+        """Run a task to its end; return what it returned."""
+        ended = self.worker.run(self.task(operator, **settings))
+        while ended.type == "DeferTask":
+            (event,) = events(rebuild(ended))
+            ended = self.worker.run(self.task(operator, **settings), after=ended, event=event)
+        return self.worker.xcoms.get((operator.__name__, "return_value"))
+
+    def stop(self, at: Path) -> dict[str, Any]:
+        """Stop a job that answers."""
+        settings = {"quiet_period": 0.05, "poll_interval": 0.02, "deferrable": True}
+        deferred = self.worker.run(self.task(StopSparkStreamingOperator, **settings))
+        _job_at(at).acknowledge()
+        (event,) = events(rebuild(deferred))
+        task = self.task(StopSparkStreamingOperator, **settings)
+        self.worker.run(task, after=deferred, event=event)
+        result: dict[str, Any] = self.worker.xcoms[
+            StopSparkStreamingOperator.__name__, "return_value"
+        ]
+        return result
+
+    def until_start(self, at: Path) -> None:
+        """Take the steps up to the hand-over."""
+        self.stop(at)
+        self.run(Mm2ReplicatedSensor, **WAITS)
+        self.run(TranslateOffsetsOperator)
+
+    def begin(self, folder: Path, *offsets: int) -> None:
+        """Let a job run at its new home, from the offsets that it was given."""
+        starts = checkpoints.orders(*offsets)
+        checkpoints.write(
+            folder / "checkpoint",
+            {
+                "sources/0/0": checkpoints.start(starts),
+                "offsets/0": checkpoints.batch(starts),
+                "commits/0": checkpoints.commit(),
+            },
+        )
+        _job_at(folder).beat(1)
+
+
+def _job_at(folder: Path) -> Job:
+    job = Job.__new__(Job)
+    job.folder = folder
+    job.checkpoint, job.control = folder / "checkpoint", folder / "control"
+    return job
+
+
+@pytest.fixture
+def mover(worker: Worker, clusters: Clusters, tmp_path: Path) -> Mover:
+    """A job that runs at its first home, whose records are all copied."""
+    clusters.copy_the_rest()
+    for partition in (1, 2, 3):
+        clusters.sync(9, 9, partition)
+    Job(tmp_path / "source", 4, 6)
+    return Mover(worker=worker, folder=tmp_path)
+
+
+def test_a_job_is_moved(mover: Mover) -> None:
+    """The journal tells each step what it needs, and the fence tells the driver where to begin."""
+    east, west = mover.job.homes
+    mover.until_start(mover.folder / "source")
+    plan = mover.worker.xcoms["TranslateOffsetsOperator", "return_value"]
+    assert plan["verdict"] == "ready"
+    started = mover.run(TriggerTargetDagOperator)
+    assert started == {"dag_id": "orders_stream", "run_id": "failover__manual__1__1"}
+    assert mover.worker.triggered["orders_stream", "failover__manual__1__1"] == {
+        "kafka_conn_id": "kafka_target",
+        "folder": west.folder,
+    }
+    fence = read_fence(UPath(west.control))
+    assert fence is not None
+    assert fence.starting_offsets == '{"orders":{"0":9,"1":6}}'
+    assert (mover.fence(east), fence.topics) == (FenceState.MOVED, "orders")
+    mover.begin(Path(west.folder), 9, 6)
+    mover.run(SparkStartedSensor, **WAITS)
+    assert mover.events() == ["ask", "prove", "note", "note", "hand over", "arrive"]
+    last = mover.entries()[-1]
+    assert (last.state, last.home) == (State.HOME, west.folder)
+
+
+def test_every_task_may_be_cleared(mover: Mover) -> None:
+    """In any order, before and after the hand-over, and no second job is started."""
+    mover.until_start(mover.folder / "source")
+    mover.until_start(mover.folder / "source")
+    mover.run(TriggerTargetDagOperator)
+    for _ in range(2):
+        mover.run(TriggerTargetDagOperator)
+    west = mover.job.homes[1]
+    mover.begin(Path(west.folder), 9, 6)
+    for _ in range(2):
+        mover.run(SparkStartedSensor, **WAITS)
+        mover.run(TriggerTargetDagOperator)
+        with pytest.raises(HandoverError, match="has handed the job over before"):
+            mover.stop(mover.folder / "source")
+    assert list(mover.worker.triggered) == [("orders_stream", "failover__manual__1__1")]
+    assert mover.entries()[-1].home == west.folder
+
+
+def test_the_way_home_needs_no_folders_exchanged(mover: Mover) -> None:
+    """The journal says where the job is, by which plan it came, and where it goes."""
+    mover.until_start(mover.folder / "source")
+    mover.run(TriggerTargetDagOperator)
+    west = mover.job.homes[1]
+    mover.begin(Path(west.folder), 9, 6)
+    mover.run(SparkStartedSensor, **WAITS)
+    mover.worker.run_id = "manual__2"
+    mover.until_start(Path(west.folder))
+    mover.run(TriggerTargetDagOperator)
+    home = mover.job.homes[0].stay(2)
+    number = mover.entries()[-1].move
+    conf = mover.worker.triggered["orders_stream", f"failover__manual__2__{number}"]
+    assert conf == {"kafka_conn_id": "kafka_source", "folder": home.folder}
+    fence = read_fence(UPath(home.control))
+    assert fence is not None
+    assert fence.starting_offsets == '{"orders":{"0":4,"1":6}}'
+    assert mover.fence(west) is FenceState.MOVED
+
+
+def test_a_job_that_has_run_since_is_not_started_elsewhere(mover: Mover) -> None:
+    """Somebody has started it again, hours after the stop."""
+    mover.until_start(mover.folder / "source")
+    _job_at(mover.folder / "source").commit(1, 5, 6)
+    with pytest.raises(HandoverError, match="committed_batch is 1 now, and was 0"):
+        mover.run(TriggerTargetDagOperator)
+    assert mover.worker.triggered == {}
+
+
+@pytest.mark.parametrize(("name", "problem"), [("paused", "is paused"), ("absent", "has no DAG")])
+def test_a_dag_that_can_not_run_is_not_triggered(mover: Mover, name: str, problem: str) -> None:
+    """Nothing is handed over."""
+    mover.worker.paused = {"orders_stream": True} if name == "paused" else {}
+    mover.until_start(mover.folder / "source")
+    with pytest.raises(NotReadyError, match=problem):
+        mover.run(TriggerTargetDagOperator)
+    assert mover.entries()[-1].state is State.STOPPED
+
+
+class TestRollBack:
+    """A move that has failed is taken back until it hands over."""
+
+    def test_a_job_that_has_stopped_may_run_again(self, mover: Mover) -> None:
+        """And its next move is a new one."""
+        east, _ = mover.job.homes
+        mover.until_start(mover.folder / "source")
+        answer = mover.run(RollbackFailoverOperator)
+        assert (answer["done"], answer["job"]) == ("rolled_back", "stopped")
+        assert mover.run(RollbackFailoverOperator) == answer
+        assert mover.fence(east) is FenceState.OPEN
+        assert mover.events()[-2:] == ["return", "arrive"]
+        assert mover.worker.triggered == {}
+        with pytest.raises(HandoverError):
+            mover.run(TriggerTargetDagOperator)
+
+    def test_it_is_started_again_once(self, mover: Mover) -> None:
+        """Where that is asked for; a retry finds the DAG run."""
+        mover.until_start(mover.folder / "source")
+        for _ in range(2):
+            answer = mover.run(RollbackFailoverOperator, on_failure="restart")
+            assert answer["job"] == "restarted"
+        ((key, conf),) = mover.worker.triggered.items()
+        assert key == ("orders_stream", "failover__manual__1__1__restart")
+        assert conf == {"kafka_conn_id": "kafka_source", "folder": mover.job.homes[0].folder}
+
+    def test_a_stop_without_a_proof_is_withdrawn(self, mover: Mover) -> None:
+        """The job runs on."""
+        mover.worker.run(mover.task(StopSparkStreamingOperator, deferrable=True))
+        answer = mover.run(RollbackFailoverOperator)
+        assert (answer["done"], answer["job"]) == ("rolled_back", "runs")
+        assert mover.events() == ["ask", "withdraw"]
+
+    def test_after_the_hand_over_it_refuses(self, mover: Mover) -> None:
+        """And says what to do."""
+        mover.until_start(mover.folder / "source")
+        mover.run(TriggerTargetDagOperator)
+        with pytest.raises(HandoverError, match="jobs settle orders --at source"):
+            mover.run(RollbackFailoverOperator)
+
+    def test_a_run_that_has_begun_nothing_undoes_nothing(self, mover: Mover) -> None:
+        """Nor does one whose job another run has taken over."""
+        assert mover.run(RollbackFailoverOperator)["done"] == "nothing_to_undo"
+        assert mover.run(RollbackFailoverOperator, on_failure="keep")["done"] == "kept"
+        assert mover.entries() == []
+
+
+def test_a_job_of_a_platform_gets_its_offsets_by_xcom(mover: Mover) -> None:
+    """The task after the hand-over submits it, with a token that is the same in each try."""
+    mover.until_start(mover.folder / "source")
+    handed = mover.run(HandOverOperator)
+    assert handed == mover.run(HandOverOperator)
+    assert handed["starting_offsets"] == '{"orders":{"0":9,"1":6}}'
+    assert (handed["topic"], handed["folder"]) == ("orders", mover.job.homes[1].folder)
+    assert len(handed["token"]) == 36
+    assert mover.entries()[-1].event is Event.HAND_OVER
