@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_mm2_offsets.core.brief import check_whole
-from airflow_mm2_offsets.core.policy import Policy, parse_policy
 from airflow_mm2_offsets.core.plan import LeftOut, digest_of
+from airflow_mm2_offsets.core.policy import Policy, parse_policy
 from airflow_mm2_offsets.core.positions import TopicPartition
 
 SCHEMA_VERSION = 1

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from airflow_mm2_offsets.archive import PairIdentity
 from airflow_mm2_offsets.archive.values import TopicIds, was_recreated
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import Policy
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError
@@ -32,7 +32,7 @@ def check_archive(request: PairRequest) -> Iterator[ReadinessCheck]:
         yield from _without_syncs(request)
         return
     if request.archived is None or request.archive is None:
-        yield from _without_archive(request.mode)
+        yield from _without_archive(request.policy)
         return
     location, identity = request.archive.location, _identity(request)
     try:
@@ -69,9 +69,9 @@ def _without_syncs(request: PairRequest) -> Iterator[ReadinessCheck]:
         yield not_asked(name, value)
 
 
-def _without_archive(mode: FailoverMode) -> Iterator[ReadinessCheck]:
+def _without_archive(policy: Policy) -> Iterator[ReadinessCheck]:
     step = "archive the offset syncs (docs/archive.md), and give archive"
-    make = warning if mode is FailoverMode.DISASTER else not_asked
+    make = warning if policy.source_may_be_lost else not_asked
     yield make(CheckName.ARCHIVE_READABLE, "no archive is given", step)
     for name in _NAMES[1:]:
         yield not_asked(name, "no archive is given")

@@ -7,24 +7,21 @@ from collections.abc import Iterator
 
 from upath import UPath
 
-from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.locations import is_within
+from airflow_mm2_offsets.moves.checks import (
+    find_drill_around,
+    find_job_problems,
+    find_move_problems,
+    find_target_problems,
+)
+from airflow_mm2_offsets.moves.folders import JobFolders
 from airflow_mm2_offsets.readiness.answers import asked, failed, not_asked, unknown
 from airflow_mm2_offsets.readiness.job import Job
 from airflow_mm2_offsets.readiness.request import ReadinessRequest
-from airflow_mm2_offsets.spark.homecoming import check_home
-from airflow_mm2_offsets.spark.job_checks import (
-    find_drill_around,
-    find_fence_problems,
-    find_job_problems,
-    find_target_problems,
-)
-from airflow_mm2_offsets.spark.lock import check_unlocked
 from airflow_mm2_offsets.spark.lost_storage import why_lost
-from airflow_mm2_offsets.spark.originals import JobLocations
 from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
 
 
@@ -66,8 +63,9 @@ def _check_control(request: ReadinessRequest, job: Job) -> Iterator[ReadinessChe
         return
 
     def find_other_runs() -> list[str]:
-        check_unlocked(request.open(checkpoint), request.request_id)
-        return find_fence_problems(request.open(control)) if control else []
+        if request.mover is None:
+            return []
+        return find_move_problems(request.mover, request.takes_over)
 
     yield from asked(
         CheckName.FENCE,
@@ -80,7 +78,7 @@ def _check_control(request: ReadinessRequest, job: Job) -> Iterator[ReadinessChe
         return
     yield from asked(
         CheckName.JOB_FOLDERS,
-        lambda: find_job_problems(_locations(request, control, checkpoint), job.checkpoint),
+        lambda: find_job_problems(_folders(request, control, checkpoint), job.checkpoint),
         otherwise="the folders are the job's own, and no copies",
         may_be_lost=job.is_lost,
     )
@@ -119,20 +117,15 @@ def _check_target(request: ReadinessRequest) -> Iterator[ReadinessCheck]:
 
     def find() -> list[str]:
         target, home = request.open(place), request.target_control
-        control = request.open(home) if home else None
-        run = request.request_id
         if problems := find_drill_around(target):
             return problems
-        if request.mode is FailoverMode.FAILBACK and control and request.from_folder:
-            check_home(target, control, request_id=run, from_folder=request.from_folder)
-            return []
-        return find_target_problems(target, control, run)
+        return find_target_problems(target, request.open(home) if home else None)
 
     yield from asked(CheckName.TARGET_FOLDERS, find, otherwise=f"{place} is free")
 
 
-def _locations(request: ReadinessRequest, control: str, checkpoint: str) -> JobLocations:
-    return JobLocations(
+def _folders(request: ReadinessRequest, control: str, checkpoint: str) -> JobFolders:
+    return JobFolders(
         control=request.open(control),
         checkpoint=request.open(checkpoint),
         spark_control=request.spark_control,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Positions, TopicPartition, Watermarks
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import Policy
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
@@ -60,7 +60,7 @@ class PairRequest:
     """A question about the pair; ``pair.connect`` is None if Connect does not answer."""
 
     pair: ClusterPair
-    mode: FailoverMode
+    policy: Policy
     thresholds: Thresholds
     now: float
     """Milliseconds since 1970."""

@@ -71,7 +71,7 @@ def make_pair_request(
     source = driver.subscribe_patterns.get(checkpoint.query_id, ()) if driver and checkpoint else ()
     pair_request = PairRequest(
         pair=pair,
-        mode=request.mode,
+        policy=request.policy,
         thresholds=request.thresholds,
         now=request.now().timestamp() * 1000,
         reached=reached,

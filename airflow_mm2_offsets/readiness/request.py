@@ -8,9 +8,10 @@ from upath import UPath
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Positions
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import PLANNED, Policy
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
+from airflow_mm2_offsets.moves.move import Mover
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.readiness.thresholds import Thresholds
 
@@ -29,16 +30,18 @@ class ReadinessRequest:
     """Returns the pair of clusters; may raise ConfigurationError."""
     open: Callable[[str], UPath]
     """Makes a path of a location; may raise an Mm2OffsetsError."""
-    mode: FailoverMode = FailoverMode.PLANNED
+    policy: Policy = PLANNED
     thresholds: Thresholds = field(default_factory=Thresholds)
     request_id: str = ""
-    """The run that asks: its own fence and claim are no problem."""
+    """The run that asks: its own move is no problem."""
+    mover: Mover | None = None
+    """Carries the run's move out; None: no move is asked about."""
+    takes_over: str | None = None
+    """The run that has ended, and that this one would take the job over from."""
     checkpoint: str | None = None
     control: str | None = None
     target_checkpoint: str | None = None
     target_control: str | None = None
-    from_folder: str | None = None
-    """On the way home: the job's folder, as the fence in the target's folder names it."""
     spark_control: str | None = None
     spark_checkpoint: str | None = None
     plan_path: str | None = None
