@@ -7,14 +7,16 @@ from airflow.providers.common.compat.sdk import BaseOperator, Context, conf
 from airflow.sdk.exceptions import AirflowRuntimeError
 
 from airflow_mm2_offsets.clusters import ClusterPair
+from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.errors import ConfigurationError, as_class
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.moves.jobs import SparkJob
 from airflow_mm2_offsets.moves.jobs_file import find_job, read_jobs
-from airflow_mm2_offsets.moves.journal import Entry, State
+from airflow_mm2_offsets.moves.journal import Entry, Event, State
 from airflow_mm2_offsets.moves.move import Move, Mover
 from airflow_mm2_offsets.moves.request import MoveRequest
+from airflow_mm2_offsets.operators.plan_settings import read_named_plan
 from airflow_mm2_offsets.planning.lost_parts import quick
 from airflow_mm2_offsets.triggers.drill import ENDED, read_run_state
 
@@ -140,3 +142,17 @@ def pair_of_move(move: Move, *, timeout: float | None = None) -> ClusterPair:
 def _aliases(conn_id: str) -> tuple[str, str]:
     naming = Mm2OffsetHook(conn_id).get_conn().naming
     return naming.source_alias, naming.target_alias
+
+
+def plan_of_last_move(move: Move) -> FailoverPlan | None:
+    """Return the plan that the job came here by, as its journal has it; the way home needs it.
+
+    Raises:
+        PlanError: Its file is gone, or damaged.
+    """
+    handed = [
+        each
+        for each in move.entries
+        if each.event is Event.HAND_OVER and each.home == move.here.folder
+    ]
+    return read_named_plan(str(handed[-1].facts["plan"])) if handed else None

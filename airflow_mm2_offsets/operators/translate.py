@@ -27,6 +27,7 @@ from airflow_mm2_offsets.operators.moving import (
     MoveArgument,
     mover_of,
     pair_of_move,
+    plan_of_last_move,
     request_of,
     to_template,
 )
@@ -234,7 +235,7 @@ class TranslateOffsetsOperator(BaseOperator):
         settings = parse_trial_settings(self, self.options, changed_records=job.changed_records)
         options = self._options(settings, job.archive, move.noted("replicated"))
         if pair.direction is Direction.EXCHANGED and options.first_plan is None:
-            options = replace(options, first_plan=_plan_of_last_move(move))
+            options = replace(options, first_plan=plan_of_last_move(move))
         if request_of(self).leaves_job_alone:
             read = PositionsReader(
                 checkpoint=move.here.checkpoint,
@@ -372,10 +373,3 @@ def _checked_ids(stand: Stand, lost: LostParts) -> PairIds:
     if stand.clusters:
         check_ids(PairIds.from_json(stand.clusters), now)
     return now
-
-
-def _plan_of_last_move(move: Move) -> FailoverPlan | None:
-    """Return the plan that the job came here by, as the journal has it; the way home needs it."""
-    handed = [each for each in move.entries if each.event is Event.HAND_OVER]
-    here = [each for each in handed if each.home == move.here.folder]
-    return read_named_plan(str(here[-1].facts["plan"])) if here else None

@@ -13,6 +13,7 @@ from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Entry, Event, FenceState, Journal, State
 from airflow_mm2_offsets.moves.request import MoveRequest
+from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.handover import HandOverOperator, TriggerTargetDagOperator
 from airflow_mm2_offsets.operators.rollback import RollbackFailoverOperator
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
@@ -140,6 +141,18 @@ def test_a_job_is_moved(mover: Mover) -> None:
     assert mover.events() == ["ask", "prove", "note", "note", "hand over", "arrive"]
     last = mover.entries()[-1]
     assert (last.state, last.home) == (State.HOME, west.folder)
+
+
+def test_a_check_says_where_the_job_goes(mover: Mover) -> None:
+    """Before the stop, and once more while the move is under way."""
+    _job_at(mover.folder / "source").beat(1, bootstrap_servers=["source:9092"])
+    report = mover.run(CheckFailoverOperator)
+    assert report["policy"] == "planned"
+    mover.until_start(mover.folder / "source")
+    assert mover.run(CheckFailoverOperator)["is_under_way"]
+    mover.worker.run_id = "manual__2"
+    with pytest.raises(NotReadyError, match="wait for that run"):
+        mover.run(CheckFailoverOperator)
 
 
 def test_every_task_may_be_cleared(mover: Mover) -> None:
