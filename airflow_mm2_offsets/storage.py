@@ -212,8 +212,9 @@ def create_new(path: UPath, data: bytes, error: type[Mm2OffsetsError]) -> bool:
     """Create a file whole, and its folder, if there is none of that name; else return False.
 
     Of all that try at the same moment one succeeds: on local disks and NFS (a hard link), S3
-    (``If-None-Match: *``), GCS (``ifGenerationMatch=0``) and Azure (``If-None-Match: *``). If the
-    answer of a storage is lost, the file says whose it is: ``data`` must be the caller's own.
+    (``If-None-Match: *``), GCS (``ifGenerationMatch=0``), Azure (``If-None-Match: *``) and HDFS (a
+    rename). If the answer of a storage is lost, the file says whose it is: ``data`` must be the
+    caller's own.
 
     Raises:
         Mm2OffsetsError: Of the class ``error``: the storage refuses, or can't create exclusively.
@@ -264,8 +265,8 @@ def check_exclusive(folder: UPath, error: type[Mm2OffsetsError]) -> None:
 
 def _not_exclusive(folder: UPath, reason: str, error: type[Mm2OffsetsError]) -> Mm2OffsetsError:
     problem = error(
-        f"{reason}, so two runs could move one job at once; give a folder on a local disk, NFS, "
-        f"S3, GCS or Azure",
+        f"{reason}, so two runs could move one job at once. Give a folder on a local disk, NFS, "
+        f"S3, GCS, Azure or HDFS",
         file=without_login(str(folder)),
     )
     problem.retryable = False

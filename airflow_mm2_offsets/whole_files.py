@@ -78,28 +78,48 @@ def create_whole(path: UPath, data: bytes) -> None:
     kind = storage_kind(path.protocol)
     if kind in _EXCLUSIVE:
         path.fs.pipe_file(path.path, data, mode="create")
-        return
-    if kind != "file":
+    elif kind == "file":
+        _create_on_disk(path, data)
+    elif kind == "hdfs":
+        _create_on_hdfs(path, data)
+    else:
         raise NotExclusiveError(
             f"the driver of {kind}:// can't create a file only if there is none"
         )
-    target = Path(path.path)
+
+
+def _create_on_disk(path: UPath, data: bytes) -> None:
+    target, temporary = Path(path.path), Path(_temporary(path).path)
     _make_folder(target.parent)
-    temporary = Path(_temporary(path).path)
     try:
         temporary.write_bytes(data)
         _flush(temporary)
-        try:
-            os.link(temporary, target)
-        except OSError as error:
-            if error.errno in _NO_LINKS:
-                raise NotExclusiveError(
-                    f"{target.parent} is on a disk without hard links"
-                ) from error
-            raise
+        os.link(temporary, target)
         _flush(target.parent)
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            raise NotExclusiveError(f"{target.parent} is on a disk without hard links") from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _create_on_hdfs(path: UPath, data: bytes) -> None:
+    """Rename a whole file to a name that must be free: the name node refuses one that is taken."""
+    driver = type(path.fs).__module__.partition(".")[0]
+    if driver != "hdfs_native":
+        raise NotExclusiveError(
+            f"the HDFS driver of {driver} does not say whether a rename writes over a file; "
+            f"install hdfs-native, whose rename does not (`pip install hdfs-native`)"
+        )
+    temporary = _temporary(path)
+    path.fs.makedirs(path.parent.path, exist_ok=True)
+    try:
+        temporary.write_bytes(data)
+        path.fs.mv(temporary.path, path.path)
+    finally:
+        if temporary.exists():
+            path.fs.rm_file(temporary.path)
 
 
 def whole_copy(path: UPath) -> UPath:

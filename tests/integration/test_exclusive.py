@@ -75,11 +75,11 @@ def test_the_probe_leaves_nothing(folder: UPath) -> None:
 @pytest.mark.parametrize("folder", ["s3"], indirect=True)
 def test_a_storage_that_writes_over_is_refused(folder: UPath) -> None:
     """With the places where a journal can lie."""
-    with pytest.raises(HandoverError, match=r"writes over a file.* give a folder on .* S3, GCS"):
+    with pytest.raises(HandoverError, match=r"writes over a file.* Give a folder on .* S3, GCS"):
         check_exclusive(folder, HandoverError)
 
 
 def test_a_driver_that_looks_first_is_refused() -> None:
-    """The "create" of fsspec itself is no exclusion: HDFS by pyarrow, sftp and smb have no other."""
-    with pytest.raises(OSError, match="hdfs:// can't create a file only if there is none"):
-        create_whole(UPath("hdfs://namenode/records/1.json"), b"")
+    """The "create" of fsspec itself is no exclusion; sftp, smb and others have no other."""
+    with pytest.raises(OSError, match="sftp:// can't create a file only if there is none"):
+        create_whole(UPath("sftp://host/records/1.json"), b"")
