@@ -3,43 +3,55 @@
 Each entry is a file with the next number, ``records/<job>/000001.json``. It is created only if
 there is none of that number (``storage.create_new``), so of two runs that decide at the same moment
 one succeeds, and the other decides again by what it finds. An entry names the digest of the one
-before it, so that none can be changed or taken away unseen.
+before it, so that no entry can be changed unseen.
 
-A job is in one of four states. A run that has entered a state is its owner.
+A job is in one of four states:
 
-- ``home``: the job may run at its home. Nobody moves it.
-- ``stopping``: the owner stops it.
-- ``stopped``: it has stopped, with proof.
-- ``starting``: it may be started at the entry's home, by the owner alone: the target's after a
-  hand-over, its old one after a roll-back. From here on no other run may stop and start it.
+- ``home``: it may run at its home. Nobody moves it.
+- ``stopping``: a run stops it.
+- ``stopped``: that run has proved that it has stopped.
+- ``starting``: that run may start it: at the target after a hand-over, at its old home after a
+  return.
 
-========= ========= ======================= ======================= =======================
-event     home      stopping                stopped                 starting
-========= ========= ======================= ======================= =======================
-ask       stopping  own: no change          own: no change          own: refused
-                    other: stopping         other: stopped          other: stopping, if fenced
-prove     refused   own: stopped            own: no change          refused
-withdraw  no change own: home               refused                 refused
-hand over refused   refused                 own: starting at target own: no change
-return    no change own: starting at home   own: starting at home   own: no change
-arrive    no change refused                 refused                 own: home
-settle    home      home                    home                    home
-========= ========= ======================= ======================= =======================
+========= ============== ================ ======================= =======================
+event     home           stopping         stopped                 starting
+========= ============== ================ ======================= =======================
+ask       stopping       own: no change   own: no change          own: refused
+                         other: stopping  other: stopping         other: stopping, fenced
+prove     refused        own: stopped     own: no change          refused
+withdraw  own: no change own: home        refused                 refused
+hand over refused        refused          own: starting at target own: no change
+return    refused        refused          own: starting at home   own: no change
+submit    refused        refused          refused                 own: starting
+arrive    own: no change refused          refused                 own: home
+note      refused        own: stopping    own: stopped            own: starting
+settle    home           home             home                    home
+========= ============== ================ ======================= =======================
 
-"Own" is what the run itself has entered. ``ask`` takes over what another run has left: where the
-job has stopped, with that run's proof; where it may be starting, only if a fence keeps its driver
-from starting. Whether that run has ended or not, it moves nothing any more. A run that has handed
-the job over does not ask again: the job may have come back since. ``settle`` is a person's word for
-where the job runs.
+A *move* begins with an ``ask``, and has the number of that entry. What a run does afterwards names
+its move, so that an attempt that was paused and goes on later changes nothing in the next move. A
+step is the move's "own" if the last entry is of the same move, and for ``ask`` if it is of the same
+run. Where the table gives only "own", others are refused.
+
+- ``ask`` by another run takes the job over: the caller has seen that the run before has ended, and
+  names it. The stop is proved anew. Where a run may be starting the job, it is taken over only if
+  the job obeys a fence there. A run that has handed a job over does not ask again: its job may have
+  come back since.
+- ``submit`` comes before a start that can't be repeated. A second one finds the first, changes
+  nothing, and starts nothing.
+- ``note`` adds facts: the plan, who approved it.
+- ``settle`` is a person's word for where the job runs. It names the last entry that the person has
+  seen.
 """
 
 import json
+import re
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from upath import UPath
 
@@ -49,6 +61,7 @@ from airflow_mm2_offsets.storage import create_new, list_directory, open_locatio
 SCHEMA_VERSION: Final = 1
 _TRIES: Final = 20
 """How often a step decides again because another run was first; each time one of them goes on."""
+_NAME: Final = re.compile(r"\d{6}\.json")
 
 
 class State(StrEnum):
@@ -68,7 +81,9 @@ class Event(StrEnum):
     WITHDRAW = "withdraw"
     HAND_OVER = "hand over"
     RETURN = "return"
+    SUBMIT = "submit"
     ARRIVE = "arrive"
+    NOTE = "note"
     SETTLE = "settle"
 
 
@@ -78,15 +93,19 @@ class Step:
 
     event: Event
     run: str
-    """Who: DAG id and run id, or a person's name for ``settle``."""
+    """Who: DAG id and run id; a person's name for ``settle``."""
+    move: int = 0
+    """The move that it belongs to; for ``settle`` the number of the last entry that was seen."""
     home: str | None = None
     """Where the job runs, for ``ask`` and ``settle``; a location."""
     target: str | None = None
     """Where it is to run, for ``ask``; a location."""
+    takes_over: str | None = None
+    """The run that has ended and that ``ask`` may take the job over from."""
     is_fenced: bool = False
-    """For ``ask``: whether a job that another run starts obeys the fence of its home."""
+    """For ``hand over`` and ``return``: whether the job obeys a fence where it is started."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What was found or decided: the proof, the plan's path and digest, who has approved it."""
+    """What was found or decided, as plain JSON: the proof, the plan, who has approved it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,27 +117,30 @@ class Entry:
     event: Event
     state: State
     run: str
+    move: int
+    """The number of the ``ask`` that its move began with; 0 before the first."""
     home: str
     """Where the job may run, or has run last."""
     target: str | None
-    """Where the owner moves it to; None at home."""
+    """Where its run moves it to; None at home."""
+    is_fenced: bool
+    """Whether the job obeys a fence at its home; known where it is starting."""
     at: datetime
     facts: Mapping[str, Any]
     before: str
     """The digest of the entry before it; empty for the first."""
+    digest: str = ""
+    """The SHA-256 of its file, in hex."""
 
     def __str__(self) -> str:
         """Return a sentence for messages."""
-        since = f"since {self.at.isoformat(timespec='seconds')}"
-        match self.state:
-            case State.HOME:
-                return f"the job is at {self.home}, {since}"
-            case State.STOPPING:
-                return f"{self.run!r} stops the job at {self.home}, {since}"
-            case State.STOPPED:
-                return f"{self.run!r} has stopped the job at {self.home}, {since}"
-            case State.STARTING:
-                return f"{self.run!r} starts the job at {self.home}, {since}"
+        does = {
+            State.HOME: "the job is at",
+            State.STOPPING: f"{self.run!r} stops the job at",
+            State.STOPPED: f"{self.run!r} has stopped the job at",
+            State.STARTING: f"{self.run!r} starts the job at",
+        }
+        return f"{does[self.state]} {self.home}, since {self.at.isoformat(timespec='seconds')}"
 
     def to_bytes(self) -> bytes:
         """Return the content of the entry's file."""
@@ -127,8 +149,10 @@ class Entry:
             "event": self.event,
             "state": self.state,
             "run": self.run,
+            "move": self.move,
             "home": self.home,
             "target": self.target,
+            "is_fenced": self.is_fenced,
             "at": self.at.isoformat(),
             "facts": self.facts,
             "before": self.before,
@@ -137,36 +161,29 @@ class Entry:
 
     @classmethod
     def from_bytes(cls, number: int, data: bytes) -> "Entry":
-        """Return the entry that a file holds.
+        """Return the entry that a file holds; fields that are not known are left out.
 
         Raises:
             ValueError: It holds something else.
         """
         values = json.loads(data)
-        if not isinstance(values, dict) or values.get("schema_version") != SCHEMA_VERSION:
-            raise ValueError("it is no entry of this release")
         try:
-            entry = cls(
+            return cls(
                 number=number,
                 event=Event(values["event"]),
                 state=State(values["state"]),
                 run=str(values["run"]),
+                move=int(values["move"]),
                 home=str(values["home"]),
                 target=None if values["target"] is None else str(values["target"]),
+                is_fenced=values["is_fenced"] is True,
                 at=datetime.fromisoformat(values["at"]),
                 facts=dict(values["facts"]),
                 before=str(values["before"]),
+                digest=sha256(data).hexdigest(),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"a field is missing or of another kind: {error}") from error
-        if entry.to_bytes() != data:
-            raise ValueError("it was written by something else, or changed")
-        return entry
-
-
-def digest_of(entry: Entry | None) -> str:
-    """Return the SHA-256 of an entry's file, in hex; empty without an entry."""
-    return "" if entry is None else sha256(entry.to_bytes()).hexdigest()
 
 
 _NEXT: Final = {
@@ -176,40 +193,50 @@ _NEXT: Final = {
     (Event.WITHDRAW, State.STOPPING): State.HOME,
     (Event.HAND_OVER, State.STOPPED): State.STARTING,
     (Event.HAND_OVER, State.STARTING): State.STARTING,
-    (Event.RETURN, State.HOME): State.HOME,
-    (Event.RETURN, State.STOPPING): State.STARTING,
     (Event.RETURN, State.STOPPED): State.STARTING,
     (Event.RETURN, State.STARTING): State.STARTING,
+    (Event.SUBMIT, State.STARTING): State.STARTING,
     (Event.ARRIVE, State.HOME): State.HOME,
     (Event.ARRIVE, State.STARTING): State.HOME,
+    (Event.NOTE, State.STOPPING): State.STOPPING,
+    (Event.NOTE, State.STOPPED): State.STOPPED,
+    (Event.NOTE, State.STARTING): State.STARTING,
 }
-"""The table above, but for ``ask`` and ``settle``. Where the state stays, nothing changes."""
+"""The table above, but for ``ask`` and ``settle``."""
 
 
 def decide(entries: Sequence[Entry], step: Step) -> Entry:
     """Return the entry that a step leads to: a new one, or the last if nothing changes.
 
     Raises:
-        LockedError: Another run owns the job.
+        LockedError: The job is another run's.
         HandoverError: The step is not possible in the job's state.
     """
     if step.event is Event.SETTLE:
-        return _entry(entries, step, State.HOME, home=step.home)
+        return _settle(entries, step)
     if step.event is Event.ASK:
         return _ask(entries, step)
-    if not entries:
-        raise HandoverError(f"the job's journal has no entry, so there is nothing to {step.event}")
-    last = entries[-1]
-    state = _NEXT.get((step.event, last.state))
-    if state is not None and last.state is not State.HOME and last.run != step.run:
-        raise LockedError(f"{last}, so {step.run!r} can't {step.event} it")
-    # A job that was handed over does not return by the same run, nor the other way round.
-    is_turned = state is State.STARTING is last.state and last.event is not step.event
-    if state is None or is_turned:
-        raise HandoverError(f"{last}, so {step.run!r} can't {step.event} it")
-    if state is last.state:
-        return last
-    return _entry(entries, step, state, home=last.target if step.event is Event.HAND_OVER else None)
+    last = entries[-1] if entries else None
+    state = _NEXT.get((step.event, last.state)) if last else None
+    if last is None or state is None:
+        raise HandoverError(f"{last or 'the job has no journal'}: {step.run!r} can't {step.event}")
+    if last.move != step.move:
+        raise LockedError(f"{last}: {step.run!r} can't {step.event} by its move {step.move}")
+    if state is last.state and step.event is not Event.NOTE:
+        done = {each.event for each in entries if each.move == step.move}
+        if step.event in done:
+            return last
+        if step.event is not Event.SUBMIT:
+            raise HandoverError(f"{last}: {step.run!r} can't {step.event}")
+    home = last.target if step.event is Event.HAND_OVER else last.home
+    return _entry(entries, step, state, home=home, move=step.move)
+
+
+def _settle(entries: Sequence[Entry], step: Step) -> Entry:
+    if step.move != len(entries):
+        seen = f"you have seen entry {step.move}, and the journal has {len(entries)}"
+        raise HandoverError(f"{seen}: look at the job again")
+    return _entry(entries, step, State.HOME, home=step.home, move=0)
 
 
 def _ask(entries: Sequence[Entry], step: Step) -> Entry:
@@ -219,32 +246,43 @@ def _ask(entries: Sequence[Entry], step: Step) -> Entry:
         raise HandoverError(f"{step.run!r} has handed the job over before; start a new run")
     if last is not None and step.home not in {None, last.home}:
         raise HandoverError(f"{last}, and not at {step.home}")
-    if last is None or last.state is State.HOME:
-        return _entry(entries, step, State.STOPPING, home=step.home)
-    if last.state is State.STARTING:
-        if not step.is_fenced or last.run == step.run:
-            raise LockedError(f"{last}, and has not said that it runs there")
-        return _entry(entries, step, State.STOPPING)
-    return last if last.run == step.run else _entry(entries, step, last.state)
+    if step.target is None or (last and last.home == step.target):
+        raise HandoverError(f"the job is at {step.home}: it can't move to {step.target}")
+    if last is not None and last.state is not State.HOME:
+        if last.run == step.run and last.state is not State.STARTING:
+            if step.target != last.target:
+                raise HandoverError(f"{last}, to move it to {last.target} and not to {step.target}")
+            return last
+        if last.run != step.takes_over:
+            raise LockedError(f"{last}: wait for that run, or end it")
+        if last.state is State.STARTING and not last.is_fenced:
+            raise LockedError(f"{last}, which no fence can stop; say where the job runs")
+    move = len(entries) + 1
+    return _entry(entries, step, State.STOPPING, home=last.home if last else step.home, move=move)
 
 
-def _entry(entries: Sequence[Entry], step: Step, state: State, *, home: str | None = None) -> Entry:
+def _entry(
+    entries: Sequence[Entry], step: Step, state: State, *, home: str | None, move: int
+) -> Entry:
     last = entries[-1] if entries else None
-    home = home or (last.home if last else None)
     if home is None:
-        raise HandoverError("the job's journal has no entry yet: say where the job runs")
-    moves = state is not State.HOME
-    return Entry(
+        raise HandoverError("the job has no journal yet: say where it runs")
+    if json.loads(json.dumps(step.facts)) != step.facts:
+        raise ValueError(f"the facts of {step.event} are no plain JSON: {sorted(step.facts)}")
+    entry = Entry(
         number=len(entries) + 1,
         event=step.event,
         state=state,
         run=step.run,
+        move=move,
         home=home,
-        target=(step.target or (last.target if last else None)) if moves else None,
+        target=None if state is State.HOME else step.target or (last.target if last else None),
+        is_fenced=step.is_fenced or (last is not None and last.state is state and last.is_fenced),
         at=datetime.now(UTC),
         facts=step.facts,
-        before=digest_of(last),
+        before=last.digest if last else "",
     )
+    return replace(entry, digest=sha256(entry.to_bytes()).hexdigest())
 
 
 class Fence(StrEnum):
@@ -265,21 +303,32 @@ def fence_at(last: Entry, home: str) -> Fence:
     return Fence.STOPPING if last.state in {State.STOPPING, State.STOPPED} else Fence.OPEN
 
 
-def recording(step: Step) -> Generator[Entry | None, Any, Entry]:
-    """Yield what is to be done to record a step; return the entry that holds.
+class Recorded(NamedTuple):
+    """What a step has led to."""
 
-    For None send the entries that there are; for an entry whether it could be created.
+    entry: Entry
+    """The last entry of the journal."""
+    is_new: bool
+    """Whether this call has added it."""
+
+
+def recording(step: Step) -> Generator[Entry | None, Any, Recorded]:
+    """Record a step without I/O: yield what is to be done, and be sent what came of it.
+
+    For None the caller sends all entries, and for an entry whether it could be created.
 
     Raises:
-        LockedError: Another run owns the job, or was first each time.
+        LockedError: The job is another run's, or other runs were first each time.
         HandoverError: The step is not possible in the job's state.
     """
     for _ in range(_TRIES):
         entries = yield None
         entry = decide(entries, step)
-        if (entries and entry is entries[-1]) or (yield entry):
-            return entry
-    raise LockedError(f"other runs were first {_TRIES} times; clear the task")
+        if entries and entry is entries[-1]:
+            return Recorded(entry, is_new=False)
+        if (yield entry):
+            return Recorded(entry, is_new=True)
+    raise LockedError(f"an entry that can't be read keeps {step.run!r} from the next; try it again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,24 +344,23 @@ class Journal:
             HandoverError: The folder can't be read, or an entry is missing, changed or damaged.
         """
         folder = open_location(self.folder, HandoverError)
-        found = sum(name.endswith(".json") for name in list_directory(folder, HandoverError))
+        listed = sum(bool(_NAME.fullmatch(each)) for each in list_directory(folder, HandoverError))
         entries: list[Entry] = []
-        for number in range(1, found + 1):
-            entry = self._read(number)
-            if entry.before != digest_of(entries[-1] if entries else None):
+        while (entry := self._read(len(entries) + 1, listed)) is not None:
+            if entry.before != (entries[-1].digest if entries else ""):
                 raise HandoverError(
                     f"it does not follow the entry before it: one of the two was changed; put the "
                     f"entries back as they were, from a copy of {folder}",
-                    file=str(self._path(number)),
+                    file=str(self._path(entry.number)),
                 )
             entries.append(entry)
         return entries
 
-    def record(self, step: Step) -> Entry:
-        """Record a step, and return the last entry of the journal.
+    def record(self, step: Step) -> Recorded:
+        """Record a step.
 
         Raises:
-            LockedError: Another run owns the job, or was first each time.
+            LockedError: The job is another run's, or other runs were first each time.
             HandoverError: The step is not possible in the job's state, or the folder can't be read
                 or written.
         """
@@ -323,13 +371,17 @@ class Journal:
                 answer = self.entries() if asked is None else self._create(asked)
                 asked = steps.send(answer)
         except StopIteration as end:
-            return end.value  # type: ignore[no-any-return] # recording returns an Entry
+            recorded: Recorded = end.value
+            return recorded
 
-    def _read(self, number: int) -> Entry:
+    def _read(self, number: int, listed: int) -> Entry | None:
+        """Return an entry; None after the last. A listing may be older than the last entry."""
         path = self._path(number)
         data = read_bytes(path, HandoverError)
-        if data is None:
+        if data is None and number <= listed:
             raise HandoverError("the journal has later entries and not this one", file=str(path))
+        if data is None:
+            return None
         try:
             return Entry.from_bytes(number, data)
         except ValueError as error:

@@ -1,6 +1,7 @@
 """Files that are created only if there are none, on real storages: what the journal rests on."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -53,14 +54,16 @@ def test_a_lost_answer_is_found_again(folder: UPath) -> None:
 def test_a_journal_is_kept(folder: UPath) -> None:
     """Of two runs the one that takes over goes on."""
     kept = Journal(folder)
-    one, two = "dag: one", "dag: two"
-    kept.record(Step(event=Event.ASK, run=one, home="east", target="west"))
-    kept.record(Step(event=Event.PROVE, run=one))
-    kept.record(Step(event=Event.ASK, run=two, target="north"))
-    with pytest.raises(HandoverError, match="'dag: two' has stopped the job at east"):
-        kept.record(Step(event=Event.HAND_OVER, run=one))
-    entry = kept.record(Step(event=Event.HAND_OVER, run=two))
-    assert (entry.state, entry.home, entry.number) == (State.STARTING, "north", 4)
+    one = Step(event=Event.ASK, run="dag: one", move=1, home="east", target="west")
+    kept.record(one)
+    kept.record(replace(one, event=Event.PROVE))
+    two = replace(one, run="dag: two", move=3, target="north", takes_over=one.run)
+    kept.record(two)
+    with pytest.raises(HandoverError, match="'dag: two' stops the job at east"):
+        kept.record(replace(one, event=Event.HAND_OVER))
+    kept.record(replace(two, event=Event.PROVE))
+    entry, is_new = kept.record(replace(two, event=Event.HAND_OVER))
+    assert (entry.state, entry.home, entry.number, is_new) == (State.STARTING, "north", 5, True)
     assert kept.entries()[-1] == entry
 
 

@@ -17,6 +17,7 @@ from airflow_mm2_offsets.moves.journal import (
     Entry,
     Event,
     Fence,
+    Recorded,
     State,
     Step,
     fence_at,
@@ -34,7 +35,8 @@ class World:
 
     journal: tuple[Entry, ...] = ()
     fences: frozenset["Raise"] = frozenset()
-    running: frozenset[str] = frozenset({EAST})
+    running: tuple[str, ...] = (EAST,)
+    """The home of each driver that runs."""
     is_exclusive: bool = True
 
     @cached_property
@@ -45,7 +47,17 @@ class World:
     def fence(self, home: str) -> Fence:
         """Return what the newest fence of a home says."""
         here = [each for each in self.fences if each.home == home]
-        return max(here, key=lambda each: each.number).fence if here else Fence.OPEN
+        newest = max(here, key=lambda each: (each.number, each.fence), default=None)
+        return newest.fence if newest else Fence.OPEN
+
+    def without(self, home: str) -> "World":
+        """Return the world after the drivers at a home have ended."""
+        return replace(self, running=tuple(each for each in self.running if each != home))
+
+    def obeyed(self) -> "World":
+        """Return the world after all drivers have obeyed the fences."""
+        running = tuple(each for each in self.running if self.fence(each) is Fence.OPEN)
+        return replace(self, running=running)
 
 
 class Record(NamedTuple):
@@ -71,23 +83,32 @@ class Raise(NamedTuple):
     fence: Fence
 
     def on(self, world: World) -> tuple[World, Any]:
-        """Return the world afterwards, in which a job that the fence stops has ended."""
-        fenced = replace(world, fences=world.fences | {self})
-        if fenced.fence(self.home) is not Fence.OPEN:
-            fenced = replace(fenced, running=fenced.running - {self.home})
-        return fenced, None
+        """Return the world afterwards; the drivers have not looked yet."""
+        return replace(world, fences=world.fences | {self}), None
 
 
-class Start(NamedTuple):
-    """Start the job at a home. Its driver starts unless a fence stands there."""
+class Obey(NamedTuple):
+    """The driver at a home looks at its fence, and ends if it must."""
 
     home: str
 
     def on(self, world: World) -> tuple[World, Any]:
+        """Return the world afterwards."""
+        return (world if world.fence(self.home) is Fence.OPEN else world.without(self.home)), None
+
+
+class Start(NamedTuple):
+    """Start the job at a home; one that obeys a fence looks for it, and for another driver."""
+
+    home: str
+    is_fenced: bool
+
+    def on(self, world: World) -> tuple[World, Any]:
         """Return the world afterwards, and whether the driver has started."""
-        if world.fence(self.home) is not Fence.OPEN:
+        is_refused = world.fence(self.home) is not Fence.OPEN or self.home in world.running
+        if self.is_fenced and is_refused:
             return world, False
-        return replace(world, running=world.running | {self.home}), True
+        return replace(world, running=tuple(sorted((*world.running, self.home)))), True
 
 
 class Kill(NamedTuple):
@@ -97,7 +118,7 @@ class Kill(NamedTuple):
 
     def on(self, world: World) -> tuple[World, Any]:
         """Return the world afterwards."""
-        return replace(world, running=world.running - {self.home}), None
+        return world.without(self.home), None
 
 
 class Look(NamedTuple):
@@ -110,7 +131,7 @@ class Look(NamedTuple):
         return world, self.home in world.running
 
 
-Access = Record | Raise | Start | Kill | Look
+Access = Record | Raise | Obey | Start | Kill | Look
 Answers = tuple[tuple[Any, ...], tuple[object, ...]]
 """What a run was answered, and what tells it apart."""
 NOTHING: Answers = ((), ())
@@ -128,7 +149,7 @@ class FailedError(Exception):
     """A run ends with an error."""
 
 
-def record(step: Step) -> Generator[Access, Any, Entry]:
+def record(step: Step) -> Generator[Access, Any, Recorded]:
     """Record a step in the journal, as ``Journal.record`` does."""
     steps = recording(step)
     asked = next(steps)
@@ -137,45 +158,97 @@ def record(step: Step) -> Generator[Access, Any, Entry]:
         try:
             asked = steps.send(answer)
         except StopIteration as end:
-            entry: Entry = end.value
-            return entry
+            recorded: Recorded = end.value
+            return recorded
 
 
-def move(run: str, home: str, target: str, *, is_fenced: bool = True) -> Run:
-    """Move the job, from the stop to its start at the target."""
-    asked = Step(event=Event.ASK, run=run, home=home, target=target, is_fenced=is_fenced)
-    entry = yield from record(asked)
-    if is_fenced:
-        yield Raise(entry.home, entry.number, fence_at(entry, entry.home))
-    else:
-        yield Kill(entry.home)
-    if (yield Look(entry.home)):
-        raise FailedError
-    yield from record(Step(event=Event.PROVE, run=run))
-    entry = yield from record(Step(event=Event.HAND_OVER, run=run))
-    yield from _start(entry, home, is_fenced=is_fenced)
+@dataclass(frozen=True)
+class Mover:
+    """A run that moves the job, or takes its move back."""
+
+    run: str
+    home: str = EAST
+    target: str = WEST
+    is_fenced: bool = True
+    takes_over: str | None = None
+
+    def move(self) -> Run:
+        """Move the job, from the stop to its start at the target."""
+        entry = (yield from self._ask()).entry
+        yield from self._stop(entry)
+        if (yield Look(entry.home)):
+            raise FailedError
+        step = Step(event=Event.PROVE, run=self.run, move=entry.move)
+        yield from record(step)
+        step = replace(step, event=Event.HAND_OVER, is_fenced=self.is_fenced)
+        handed_over = (yield from record(step)).entry
+        yield from self._start(handed_over, entry.home)
+
+    def roll_back(self) -> Run:
+        """Take the run's move back; start the job where it was, if it has stopped."""
+        entries = yield Record(None)
+        moves = [each for each in entries if each.run == self.run and each.event is Event.ASK]
+        if not moves:
+            return
+        entry = moves[-1]
+        step = Step(event=Event.PROVE, run=self.run, move=entry.move)
+        if entries[-1].state is State.STOPPING:
+            if (yield Look(entry.home)):
+                yield from self._withdraw(entry)
+                return
+            yield from record(step)
+        step = replace(step, event=Event.RETURN, is_fenced=self.is_fenced)
+        yield from self._start((yield from record(step)).entry, entry.target or WEST)
+
+    def withdraw(self) -> Run:
+        """Take a stop back that has no proof; if the job stops after all, ask again."""
+        entry = (yield from self._ask()).entry
+        yield from self._stop(entry)
+        yield from self._withdraw(entry)
+
+    def _ask(self) -> Generator[Access, Any, Recorded]:
+        return record(
+            Step(
+                event=Event.ASK,
+                run=self.run,
+                home=self.home,
+                target=self.target,
+                takes_over=self.takes_over,
+            )
+        )
+
+    def _stop(self, entry: Entry) -> Run:
+        if self.is_fenced:
+            yield Raise(entry.home, entry.number, fence_at(entry, entry.home))
+        else:
+            yield Kill(entry.home)
+
+    def _withdraw(self, entry: Entry) -> Run:
+        step = Step(event=Event.WITHDRAW, run=self.run, move=entry.move)
+        home = (yield from record(step)).entry
+        yield Raise(home.home, home.number, fence_at(home, home.home))
+        if not (yield Look(home.home)):
+            entry = (yield from self._ask()).entry
+            yield from self._stop(entry)
+
+    def _start(self, entry: Entry, other: str) -> Run:
+        if self.is_fenced:
+            for home in (other, entry.home):
+                yield Raise(home, entry.number, fence_at(entry, home))
+        step = Step(event=Event.SUBMIT, run=self.run, move=entry.move)
+        is_first = (yield from record(step)).is_new
+        # A second attempt of a start that can't be repeated looks for the first one's job.
+        if self.is_fenced or is_first:
+            yield Start(entry.home, self.is_fenced)
+        if not (yield Look(entry.home)):
+            raise FailedError
+        yield from record(replace(step, event=Event.ARRIVE))
 
 
-def roll_back(run: str, *, is_fenced: bool = True) -> Run:
-    """Take a move back, and start the job where it was."""
-    entry = yield from record(Step(event=Event.RETURN, run=run))
-    if entry.state is State.STARTING:
-        yield from _start(entry, entry.target or WEST, is_fenced=is_fenced)
-
-
-def withdraw(run: str) -> Run:
-    """Take a stop back that has no proof; the job runs on."""
-    entry = yield from record(Step(event=Event.WITHDRAW, run=run))
-    yield Raise(entry.home, entry.number, fence_at(entry, entry.home))
-
-
-def _start(entry: Entry, other: str, *, is_fenced: bool) -> Run:
-    if is_fenced:
-        for home in (other, entry.home):
-            yield Raise(home, entry.number, fence_at(entry, home))
-    if not (yield Start(entry.home)):
-        raise FailedError
-    yield from record(Step(event=Event.ARRIVE, run=entry.run))
+def drivers(*homes: str) -> Run:
+    """Let drivers look at their fences, one after another."""
+    for home in homes:
+        yield Obey(home)
 
 
 @dataclass
@@ -234,13 +307,13 @@ class Model:
 
 
 def alone(world: World, run: Run) -> tuple[World, Exception | None]:
-    """Let one run go on by itself to its end; return its error."""
+    """Let one run go on by itself to its end, with drivers that obey at once; return its error."""
     try:
         access = next(run)
         while True:
-            world, answer = access.on(world)
+            world, answer = access.on(world.obeyed())
             access = run.send(answer)
     except StopIteration:
-        return world, None
+        return world.obeyed(), None
     except (HandoverError, FailedError) as error:
         return world, error

@@ -3,9 +3,12 @@
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache
 from itertools import dropwhile, pairwise, product
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from upath import UPath
@@ -18,113 +21,136 @@ from tests.unit.moves.model import (
     NORTH,
     WEST,
     Model,
+    Mover,
     Run,
     World,
     alone,
-    move,
-    roll_back,
-    withdraw,
+    drivers,
 )
 
+Start = Callable[[], Run]
 ONE, TWO, NEXT = "dag: one", "dag: two", "dag: next"
-REACHED = {
-    State.HOME: (Event.ASK, Event.WITHDRAW),
-    State.STOPPING: (Event.ASK,),
-    State.STOPPED: (Event.ASK, Event.PROVE),
-    State.STARTING: (Event.ASK, Event.PROVE, Event.HAND_OVER),
-}
-"""By which events a run brings a new job into a state."""
 
 
-def east_west(run: str, *, is_fenced: bool = True) -> Callable[[], Run]:
-    return lambda: move(run, EAST, WEST, is_fenced=is_fenced)
+def move(run: str, home: str = EAST, target: str = WEST, *, is_fenced: bool = True) -> Start:
+    """A run that takes over from any of the others."""
+    over = {ONE: TWO, TWO: ONE, NEXT: ONE}[run]
+    return Mover(run, home, target, is_fenced, over).move
 
 
-def east_north(run: str, *, is_fenced: bool = True) -> Callable[[], Run]:
-    return lambda: move(run, EAST, NORTH, is_fenced=is_fenced)
-
-
-def west_east(run: str) -> Callable[[], Run]:
-    return lambda: move(run, WEST, EAST)
-
-
-def back(run: str, *, is_fenced: bool = True) -> Callable[[], Run]:
-    return lambda: roll_back(run, is_fenced=is_fenced)
-
-
-FENCED: dict[str, tuple[Callable[[], Run], ...]] = {
-    "a move and its retry": (east_west(ONE), east_west(ONE)),
-    "two moves": (east_west(ONE), east_north(TWO)),
-    "a move and its roll-back": (east_west(ONE), back(ONE)),
-    "a move and its withdrawal": (east_west(ONE), lambda: withdraw(ONE)),
-    "a move and the way home": (east_west(ONE), west_east(TWO)),
-    "a roll-back and a take-over": (east_west(ONE), back(ONE), east_north(TWO)),
-}
-NOT_FENCED: dict[str, tuple[Callable[[], Run], ...]] = {
-    "two moves": (east_west(ONE, is_fenced=False), east_north(TWO, is_fenced=False)),
+FENCED: dict[str, tuple[Start, ...]] = {
+    "a move and its retry": (move(ONE), move(ONE), lambda: drivers(EAST)),
+    "two moves": (move(ONE), move(TWO, EAST, NORTH), lambda: drivers(EAST)),
+    "a move and its roll-back": (move(ONE), Mover(ONE).roll_back, lambda: drivers(EAST, EAST)),
+    "a move and its withdrawal": (move(ONE), Mover(ONE).withdraw, lambda: drivers(EAST, EAST)),
+    "a move and the way home": (move(ONE), move(TWO, WEST, EAST), lambda: drivers(EAST, WEST)),
     "a roll-back and a take-over": (
-        east_west(ONE, is_fenced=False),
-        back(ONE, is_fenced=False),
-        east_north(TWO, is_fenced=False),
+        move(ONE),
+        Mover(ONE).roll_back,
+        move(TWO, EAST, NORTH),
     ),
 }
-ALL = [*FENCED.values(), *NOT_FENCED.values()]
-NAMES = [*FENCED, *(f"{name}, without a fence" for name in NOT_FENCED)]
+NOT_FENCED: dict[str, tuple[Start, ...]] = {
+    "a move and its retry": (move(ONE, is_fenced=False), move(ONE, is_fenced=False)),
+    "two moves": (move(ONE, is_fenced=False), move(TWO, EAST, NORTH, is_fenced=False)),
+    "a roll-back and a take-over": (
+        move(ONE, is_fenced=False),
+        Mover(ONE, is_fenced=False).roll_back,
+        move(TWO, EAST, NORTH, is_fenced=False),
+    ),
+}
+ALL = FENCED | {f"{name}, without a fence": runs for name, runs in NOT_FENCED.items()}
 
 
-def worlds_of(runs: tuple[Callable[[], Run], ...]) -> list[World]:
-    return list({world.key: world for world in Model(runs).places()}.values())
+@cache
+def worlds_of(name: str) -> list[World]:
+    """Return the different worlds that the interleavings of some runs lead to."""
+    return list({world.key: world for world in Model(ALL[name]).places()}.values())
 
 
-def entries_in(state: State, *, by: Event = Event.HAND_OVER) -> list[Entry]:
-    """Return the entries of a run that has come to a state; it starts the job ``by`` an event."""
+def next_run(world: World, *, is_fenced: bool = True) -> tuple[Mover, str]:
+    """Return a new run that takes over what others have left, and where it moves the job."""
+    last = world.journal[-1] if world.journal else None
+    home = last.home if last else EAST
+    other = WEST if home == EAST else EAST
+    return Mover(NEXT, home, other, is_fenced, last.run if last else None), other
+
+
+def entries_of(*events: Event, is_fenced: bool = True) -> list[Entry]:
+    """Return the entries of the first run's move."""
     entries: list[Entry] = []
-    for event in REACHED[state]:
-        step = Step(
-            event=by if event is Event.HAND_OVER else event, run=ONE, home=EAST, target=WEST
-        )
-        entries.append(journal.decide(entries, step))
+    for event in events:
+        entries.append(journal.decide(entries, step(event, is_fenced=is_fenced)))
     return entries
+
+
+def step(event: Event, **changes: Any) -> Step:
+    """Return a step of the first run's move."""
+    return replace(Step(event=event, run=ONE, move=1, home=EAST, target=WEST), **changes)
+
+
+def entries_in(state: State, event: Event, *, is_fenced: bool) -> list[Entry]:
+    """Return a move that has come to a state, by the event itself where that leads there."""
+    stopped, start = (Event.ASK, Event.PROVE), Event.HAND_OVER
+    if event is Event.RETURN:
+        start = event
+    match state:
+        case State.HOME if event is Event.ARRIVE:
+            events: tuple[Event, ...] = (*stopped, Event.RETURN, event)
+        case State.HOME:
+            events = (Event.ASK, Event.WITHDRAW)
+        case State.STARTING:
+            events = (*stopped, start)
+        case _:
+            events = stopped[: 1 + (state is State.STOPPED)]
+    return entries_of(*events, is_fenced=is_fenced)
 
 
 class TestInterleavings:
     """Each access may come before any other; a run may be killed or paused before each."""
 
-    @pytest.mark.parametrize("runs", ALL, ids=NAMES)
-    def test_never_two_jobs(self, runs: tuple[Callable[[], Run], ...]) -> None:
+    @pytest.mark.parametrize("name", ALL)
+    def test_never_two_jobs(self, name: str) -> None:
         """In none of them."""
-        for world in worlds_of(runs):
+        for world in worlds_of(name):
             assert len(world.running) <= 1, world
 
-    @pytest.mark.parametrize("runs", FENCED.values(), ids=FENCED)
-    def test_the_next_run_goes_on_from_anywhere(self, runs: tuple[Callable[[], Run], ...]) -> None:
+    @pytest.mark.parametrize("name", FENCED)
+    def test_the_next_run_goes_on_from_anywhere(self, name: str) -> None:
         """Wherever all runs were killed, a new run moves the job, and nobody deletes a file."""
-        for world in worlds_of(runs):
-            home = world.journal[-1].home if world.journal else EAST
-            other = WEST if home == EAST else EAST
-            after, error = alone(world, move(NEXT, home, other))
-            assert error is None, world
-            assert after.running == {other}, world
+        for world in worlds_of(name):
+            mover, other = next_run(world)
+            after, error = alone(world, mover.move())
+            assert error is None, (world, error)
+            assert after.running == (other,), world
 
-    @pytest.mark.parametrize("runs", NOT_FENCED.values(), ids=NOT_FENCED)
-    def test_without_a_fence_a_start_is_not_taken_over(
-        self, runs: tuple[Callable[[], Run], ...]
-    ) -> None:
+    @pytest.mark.parametrize("name", ALL.keys() - FENCED.keys())
+    def test_without_a_fence_a_start_is_not_taken_over(self, name: str) -> None:
         """A run that starts a job may do so at any moment; all else is taken over."""
-        for world in worlds_of(runs):
-            home = world.journal[-1].home if world.journal else EAST
-            other = WEST if home == EAST else EAST
-            _, error = alone(world, move(NEXT, home, other, is_fenced=False))
+        for world in worlds_of(name):
+            mover, _ = next_run(world, is_fenced=False)
+            _, error = alone(world, mover.move())
             is_starting = bool(world.journal) and world.journal[-1].state is State.STARTING
             assert isinstance(error, LockedError) is is_starting, (world, error)
 
-    @pytest.mark.parametrize("seed", range(5))
-    def test_many_runs(self, seed: int) -> None:
+    @pytest.mark.parametrize("is_fenced", [True, False])
+    def test_many_runs(self, *, is_fenced: bool) -> None:
         """Retries, roll-backs, moves and ways home beside each other, in turns that are drawn."""
-        draw = Random(seed)  # noqa: S311 - turns
-        kinds = (east_west(ONE), east_west(ONE), east_west(TWO), west_east(NEXT), back(TWO))
-        for _ in range(200):
-            for world in Model(kinds).drawn(draw):
+        draw = Random(1)  # noqa: S311 - turns
+        moves = [
+            *(move(ONE, is_fenced=is_fenced), move(ONE, is_fenced=is_fenced)),
+            *(
+                move(TWO, EAST, NORTH, is_fenced=is_fenced),
+                move(NEXT, WEST, EAST, is_fenced=is_fenced),
+            ),
+        ]
+        backs = [Mover(run, is_fenced=is_fenced).roll_back for run in (ONE, TWO)]
+        looks = [lambda home=home: drivers(home, home) for home in (EAST, WEST, NORTH)]
+        # Without a journal, the first run to ask says where the job is.
+        settled = journal.decide([], Step(event=Event.SETTLE, run="ada", home=EAST))
+        model = Model((*moves, *backs, *looks), World(journal=(settled,)))
+        for _ in range(2000):
+            for world in model.drawn(draw):
                 assert len(world.running) <= 1, world
 
     @pytest.mark.parametrize("name", ["two moves", "a move and its roll-back"])
@@ -172,86 +198,145 @@ def test_a_step_leads_where_the_table_says(
     """For the run that has entered the state, and for another; "own" alone refuses others."""
     said = dict(line.split(": ") for line in cell.splitlines() if ": " in line)
     expected = said.get(whose, "refused") if said else cell
-    entries = entries_in(state, by=event if event is Event.RETURN else Event.HAND_OVER)
-    home = EAST if event is Event.SETTLE else None
-    run = ONE if whose == "own" else TWO
-    step = Step(event=event, run=run, home=home, is_fenced=is_fenced)
-    if expected == "refused" or (expected.endswith(", if fenced") and not is_fenced):
+    if expected.endswith(", fenced"):
+        expected = expected.partition(",")[0] if is_fenced else "refused"
+    entries = entries_in(state, event, is_fenced=is_fenced)
+    done = step(event, home=entries[-1].home, is_fenced=is_fenced)
+    if whose == "other":
+        done = replace(done, run=TWO, move=9, target=NORTH, takes_over=ONE)
+    if event is Event.SETTLE:
+        done = replace(done, move=len(entries), home=NORTH)
+    if expected == "refused":
         with pytest.raises(HandoverError):
-            journal.decide(entries, step)
+            journal.decide(entries, done)
         return
-    entry = journal.decide(entries, step)
+    entry = journal.decide(entries, done)
     if expected == "no change":
         assert entry is entries[-1]
         return
-    place = {"starting at target": WEST, "starting at home": EAST}.get(expected, entries[-1].home)
-    assert (entry.number, entry.run) == (len(entries) + 1, run)
-    assert entry.state is State(expected.partition(",")[0].partition(" ")[0])
-    assert entry.home == (EAST if event is Event.SETTLE else place)
+    places = {"starting at target": WEST, "starting at home": EAST, "home": done.home}
+    assert (entry.number, entry.run) == (len(entries) + 1, done.run)
+    assert entry.state is State(expected.partition(" ")[0])
+    assert entry.home == places.get(expected, entries[-1].home)
 
 
 def test_a_run_hands_a_job_over_once() -> None:
     """If it begins again, its job may have come back since."""
-    entries = [*entries_in(State.STARTING)]
-    entries.append(journal.decide(entries, Step(event=Event.ARRIVE, run=ONE)))
+    entries = entries_of(Event.ASK, Event.PROVE, Event.HAND_OVER, Event.ARRIVE)
     with pytest.raises(HandoverError, match="has handed the job over before"):
-        journal.decide(entries, Step(event=Event.ASK, run=ONE))
-    assert journal.decide(entries, Step(event=Event.ASK, run=TWO)).home == WEST
+        journal.decide(entries, step(Event.ASK, home=WEST, target=EAST))
+    assert journal.decide(entries, step(Event.ASK, run=TWO, home=WEST, target=EAST)).home == WEST
 
 
-def test_a_job_is_where_the_journal_says() -> None:
-    """A run that takes it to be elsewhere is refused."""
-    with pytest.raises(HandoverError, match=r"the job is at east.*, and not at west"):
-        journal.decide(entries_in(State.HOME), Step(event=Event.ASK, run=TWO, home=WEST))
+def test_a_start_that_can_not_be_repeated_is_submitted_once() -> None:
+    """The second attempt finds the first one's entry, and goes on from there."""
+    entries = entries_of(Event.ASK, Event.PROVE, Event.HAND_OVER, Event.SUBMIT)
+    assert journal.decide(entries, step(Event.SUBMIT)) is entries[-1]
+    assert journal.decide(entries, step(Event.ARRIVE)).state is State.HOME
+
+
+def test_an_attempt_of_an_earlier_move_changes_nothing() -> None:
+    """A run that was rolled back asks again: what was proved before does not count."""
+    entries = entries_of(Event.ASK, Event.PROVE, Event.RETURN, Event.ARRIVE)
+    entries.append(journal.decide(entries, step(Event.ASK)))
+    with pytest.raises(LockedError, match="can't prove by its move 1"):
+        journal.decide(entries, step(Event.PROVE))
+    assert journal.decide(entries, step(Event.PROVE, move=5)).state is State.STOPPED
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"run": TWO}, "wait for that run, or end it"),
+        ({"run": TWO, "takes_over": NEXT}, "wait for that run, or end it"),
+        ({"target": NORTH}, "to move it to west and not to north"),
+        ({"home": WEST}, r"'dag: one' stops the job at east.*, and not at west"),
+        ({"target": EAST}, "it can't move to east"),
+        ({"target": None}, "it can't move to None"),
+    ],
+)
+def test_an_ask_that_does_not_fit_is_refused(changes: dict[str, Any], problem: str) -> None:
+    """Of a run that others do not know to have ended, or about another place."""
+    with pytest.raises(HandoverError, match=problem):
+        journal.decide(entries_of(Event.ASK), step(Event.ASK, **changes))
+
+
+def test_a_person_settles_what_was_seen() -> None:
+    """Where a run has gone on since, the person looks again."""
+    entries = entries_of(Event.ASK, Event.PROVE)
+    with pytest.raises(HandoverError, match="you have seen entry 1, and the journal has 2"):
+        journal.decide(entries, step(Event.SETTLE, run="ada", home=WEST))
+    settled = journal.decide(entries, step(Event.SETTLE, run="ada", home=WEST, move=2))
+    assert (settled.state, settled.home) == (State.HOME, WEST)
+
+
+def test_facts_are_plain_json() -> None:
+    """They come back as they were, or are refused before anything is written."""
+    with pytest.raises(ValueError, match="the facts of prove are no plain JSON"):
+        journal.decide(entries_of(Event.ASK), step(Event.PROVE, facts={"offsets": {0: "1"}}))
 
 
 class TestFiles:
     """The journal on a local disk; ``tests/integration/test_exclusive.py`` has S3."""
 
-    def test_entries_come_back(self, tmp_path: Path) -> None:
-        """With what was found, numbered from 1 on."""
+    @pytest.fixture
+    def kept(self, tmp_path: Path) -> Journal:
+        """A journal whose job has stopped."""
         kept = Journal(UPath(tmp_path / "records" / "orders"))
-        facts = {"proof": "acknowledged", "offsets": {"orders": {"0": "17"}}}
-        first = kept.record(Step(event=Event.ASK, run=ONE, home=EAST, target=WEST))
-        second = kept.record(Step(event=Event.PROVE, run=ONE, facts=facts))
-        assert kept.entries() == [first, second]
-        assert kept.record(Step(event=Event.PROVE, run=ONE)) == second
-        assert sorted(each.name for each in (tmp_path / "records" / "orders").iterdir()) == [
-            "000001.json",
-            "000002.json",
-        ]
+        kept.record(step(Event.ASK))
+        kept.record(step(Event.PROVE, facts={"offsets": {"orders": {"0": "17"}}}))
+        return kept
 
-    @pytest.mark.parametrize("changed", ["run", "facts", "before"])
-    def test_a_changed_entry_is_found(self, tmp_path: Path, changed: str) -> None:
-        """Whatever was changed in it, by hand too."""
-        kept = Journal(UPath(tmp_path))
-        for event in REACHED[State.STOPPED]:
-            kept.record(Step(event=event, run=ONE, home=EAST, target=WEST))
-        file = tmp_path / "000001.json"
-        values = json.loads(file.read_text())
-        values[changed] = {} if changed == "facts" else "another"
-        values["facts"] = {"by": "hand"} if changed == "facts" else values["facts"]
-        file.write_text(json.dumps(values, indent=1))
-        with pytest.raises(HandoverError, match=r"00000[12].json: it does not follow"):
+    def test_entries_come_back(self, kept: Journal) -> None:
+        """With what was found, numbered from 1 on; a step that is repeated adds none."""
+        entries = kept.entries()
+        assert kept.record(step(Event.PROVE)) == (entries[-1], False)
+        handed_over = kept.record(step(Event.HAND_OVER))
+        assert kept.entries() == [*entries, handed_over.entry]
+        assert entries[1].facts == {"offsets": {"orders": {"0": "17"}}}
+        names = sorted(each.name for each in kept.folder.iterdir())
+        assert names == ["000001.json", "000002.json", "000003.json"]
+
+    def test_other_files_and_fields_are_left_alone(self, kept: Journal) -> None:
+        """A later release may write more, and a person a note."""
+        (kept.folder / "notes.json").write_text("look at this")
+        handed_over = kept.record(step(Event.HAND_OVER)).entry
+        file = kept.folder / "000003.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), "more": 1}))
+        assert kept.record(step(Event.ARRIVE)).entry.home == handed_over.home
+        assert len(kept.entries()) == 4
+
+    @pytest.mark.parametrize(("field", "value"), [("run", "another"), ("facts", {"by": "hand"})])
+    def test_a_changed_entry_is_found(self, kept: Journal, field: str, value: object) -> None:
+        """Whatever was changed in it."""
+        file = kept.folder / "000001.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), field: value}, indent=1))
+        with pytest.raises(HandoverError, match=r"000002.json: it does not follow"):
             kept.entries()
 
-    def test_a_missing_entry_is_found(self, tmp_path: Path) -> None:
-        """The later ones do not count as the first."""
-        kept = Journal(UPath(tmp_path))
-        for event in REACHED[State.STOPPED]:
-            kept.record(Step(event=event, run=ONE, home=EAST, target=WEST))
-        (tmp_path / "000001.json").unlink()
-        with pytest.raises(HandoverError, match=r"000001.json: the journal has later entries"):
-            kept.record(Step(event=Event.HAND_OVER, run=ONE))
+    @pytest.mark.parametrize("content", ["", "[]", '{"event": "ask"}'])
+    def test_a_damaged_entry_is_named(self, kept: Journal, content: str) -> None:
+        """It is nobody's word."""
+        (kept.folder / "000002.json").write_text(content)
+        with pytest.raises(HandoverError, match=r"000002.json: it is damaged"):
+            kept.record(step(Event.HAND_OVER))
 
-    def test_of_many_runs_one_hands_over(self, tmp_path: Path) -> None:
+    def test_a_missing_entry_is_found(self, kept: Journal) -> None:
+        """The later ones do not count as the first."""
+        (kept.folder / "000001.json").unlink()
+        kept.folder.joinpath("000003.json").write_text("{}")
+        with pytest.raises(HandoverError, match=r"000001.json: the journal has later entries"):
+            kept.record(step(Event.HAND_OVER))
+
+    def test_of_many_runs_one_hands_over(self, kept: Journal) -> None:
         """Each takes the job over from the others, and all but the last to do so are refused."""
-        kept = Journal(UPath(tmp_path))
 
         def work(run: str) -> bool:
             try:
-                for event in REACHED[State.STARTING]:
-                    kept.record(Step(event=event, run=run, home=EAST, target=WEST))
+                last = kept.entries()[-1]
+                asked = kept.record(step(Event.ASK, run=run, takes_over=last.run)).entry
+                for event in (Event.PROVE, Event.HAND_OVER):
+                    kept.record(step(event, run=run, move=asked.number))
             except HandoverError:
                 return False
             return True
@@ -264,13 +349,7 @@ class TestFiles:
 
 def test_a_fence_says_what_the_last_entry_means() -> None:
     """Where the job may start, where it is to stop, and where it was moved away from."""
-    said = {
-        state: (fence_at(entries_in(state)[-1], EAST), fence_at(entries_in(state)[-1], WEST))
-        for state in State
-    }
-    assert said == {
-        State.HOME: (Fence.OPEN, Fence.MOVED),
-        State.STOPPING: (Fence.STOPPING, Fence.MOVED),
-        State.STOPPED: (Fence.STOPPING, Fence.MOVED),
-        State.STARTING: (Fence.MOVED, Fence.OPEN),
-    }
+    events = (Event.ASK, Event.PROVE, Event.HAND_OVER, Event.ARRIVE)
+    said = [(fence_at(each, EAST), fence_at(each, WEST)) for each in entries_of(*events)]
+    stopping, moved = (Fence.STOPPING, Fence.MOVED), (Fence.MOVED, Fence.OPEN)
+    assert said == [stopping, stopping, moved, moved]
