@@ -32,6 +32,20 @@ _NAMES = ("application_id", "host", "pid", "processes")
 _NO_QUERY: dict[str, Any] = {"query_id": "", "run_id": "", "queries": [], "bootstrap_servers": []}
 
 
+class AnotherDriverError(RuntimeError):
+    """Another driver runs with this control location: two must never run one job."""
+
+
+def another_driver_error(driver: dict[str, Any], location: str) -> AnotherDriverError:
+    """Return the error for another driver's ``driver.json``: which one, and what to do."""
+    return AnotherDriverError(
+        f"The driver {driver.get('application_id')} on {driver.get('host')} (process "
+        f"{driver.get('pid')}) runs with the control location {location}, so this driver ends. A "
+        f"control location belongs to one job: end that driver first, or give this job another "
+        f"home"
+    )
+
+
 class Heartbeat:
     """Writes ``driver.json`` every few seconds until the process ends.
 
