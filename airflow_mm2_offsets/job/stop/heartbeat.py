@@ -117,12 +117,23 @@ class Heartbeat:
         """Write which queries run."""
         self._write({**describe_queries(queries), "stopping": None}, ended=False)
 
-    def announce_stop(self, request_id: str | None) -> None:
-        """Write which stop the job carries out, so that it can't be withdrawn; None: it runs on."""
+    def announce_stop(self, request_id: str | None) -> bool:
+        """Write which stop the job carries out, so that it can't be withdrawn; None: it runs on.
+
+        Returns:
+            False where the storage fails; the next heartbeat writes it.
+
+        Raises:
+            Py4JNetworkError: The JVM is gone.
+        """
         try:
             self._write({"stopping": request_id}, ended=False)
-        except STORAGE_ERRORS as error:  # the next heartbeat writes it
+        except Py4JNetworkError:
+            raise
+        except STORAGE_ERRORS as error:
             log.warning("Can't announce the stop yet: %s", summary(error))
+            return False
+        return True
 
     def end(self, batches: Mapping[str, int | None]) -> None:
         """Write that all queries have ended, and the last committed batch of each, by its id."""

@@ -9,6 +9,8 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+
 from airflow_mm2_offsets.job.stop.decision import StopDecision
 from airflow_mm2_offsets.job.stop.fences import STOPPING, Fence, Fences, JobMovedError
 from airflow_mm2_offsets.job.stop.heartbeat import (
@@ -83,20 +85,22 @@ class Lease:
     def decide(self, streams: Streams, request_id: str | None) -> StopDecision:
         """Return the decision on a stop; None for ``request_id``: no request can be withdrawn."""
         if request_id is None:
-            return StopDecision(lambda: True, lambda _stops: None)
+            return StopDecision(lambda: True, lambda _stops: True)
 
-        def look() -> bool:
+        def look() -> bool | None:
             begun = time.monotonic()
             try:
                 return self._requests.look(self._look(request_id), begun) == request_id
             except REFUSALS:
                 streams.hold()  # a batch that comes to its commit is not committed
                 return False
+            except Py4JNetworkError:  # the JVM is gone
+                raise
             except STORAGE_ERRORS:
-                return True
+                return None
 
-        def announce(stops: bool) -> None:  # noqa: FBT001 - as StopDecision calls it
-            self._heartbeat.announce_stop(request_id if stops else None)
+        def announce(stops: bool) -> bool:  # noqa: FBT001 - as StopDecision calls it
+            return self._heartbeat.announce_stop(request_id if stops else None)
 
         return StopDecision(look, announce)
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from airflow_mm2_offsets.job.stop import decision as decisions
 from airflow_mm2_offsets.job.stop.control import JobMovedError, StopControl
 from airflow_mm2_offsets.job.stop.decision import StopDecision
 from airflow_mm2_offsets.job.stop.fences import Fences
@@ -33,6 +34,7 @@ class _Files(Files):
         self.accesses = 0
         self.names: list[str] = []
         self.before: dict[int, Callable[[], object]] = {}
+        self.is_writable = True
         self._one_at_a_time = threading.Lock()
 
     def names_in(self, folder: str) -> list[str]:
@@ -49,10 +51,12 @@ class _Files(Files):
     def find_other(self) -> None:
         """Find no other driver."""
 
-    def announce_stop(self, request_id: str | None) -> None:
+    def announce_stop(self, request_id: str | None) -> bool:
         """Do what the heartbeat does."""
         self._access("driver.json")
-        self.write("driver.json", {"application_id": "app-1", "stopping": request_id})
+        if self.is_writable:
+            self.write("driver.json", {"application_id": "app-1", "stopping": request_id})
+        return self.is_writable
 
     def _access(self, name: str) -> None:
         with self._one_at_a_time:
@@ -238,3 +242,36 @@ def test_a_decision_is_not_taken_back(tmp_path: Path, *, is_withdrawn: bool) -> 
     else:
         assert not files.step.withdraw(FIRST)
     assert (decision.is_valid(), decision.carry_out()) == (not is_withdrawn, not is_withdrawn)
+
+
+@pytest.mark.parametrize("is_withdrawn", [False, True])
+def test_a_stop_that_can_not_be_announced_is_not_carried_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_withdrawn: bool
+) -> None:
+    """It may be withdrawn while the storage fails: the job waits, and then sees it."""
+    files, streams = _asked(tmp_path), [_Stream() for _ in range(3)]
+    monkeypatch.setattr(decisions, "LOOK_SECONDS", 0.01)
+    files.is_writable = False
+
+    def come_back() -> None:
+        assert not any("stops" in vars(stream) for stream in streams)
+        if is_withdrawn:
+            assert files.step.withdraw(FIRST)
+        files.is_writable = True
+
+    files.before[40] = come_back
+    assert _stop(files, streams) is not is_withdrawn
+    _check_agreed(files, streams, runs_on=is_withdrawn)
+
+
+def test_a_job_that_can_announce_nothing_ends_where_it_was_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its heartbeat can't be written either, so it is taken for gone."""
+    files, stream = _asked(tmp_path), _Stream()
+    monkeypatch.setattr(decisions, "LOOK_SECONDS", 0.01)
+    files.is_writable = False
+    files.before[40] = lambda: files.step.move(FIRST)
+    with pytest.raises(JobMovedError):
+        _stop(files, [stream])
+    assert stream.did[-1] == "abandoned"
