@@ -50,8 +50,9 @@ with DAG(
             "/tmp/orders/source",  # noqa: S108 - an example
             type="string",
             title="Folder of the job",
-            description="Holds checkpoint and control of the job on this cluster: never "
-            "shared by two clusters. Any location that Spark and Airflow both reach.",
+            description="The job's home: has its checkpoint and control on this cluster, and where "
+            "a failover lets it start. Never shared by two clusters. Any location that Spark and "
+            "Airflow both reach.",
         ),
         "output": Param(
             default=None,
@@ -59,13 +60,6 @@ with DAG(
             title="Output",
             description="Where the job writes: for this cluster and this checkpoint alone. Empty: "
             "the folder output in the job's folder.",
-        ),
-        "starting_offsets": Param(
-            "earliest",
-            type="string",
-            title="Starting offsets",
-            description="earliest, latest, Spark's JSON text, or @ and the location of a file with "
-            "it; used only while the folder holds no checkpoint.",
         ),
     },
 ) as dag:
@@ -81,12 +75,8 @@ with DAG(
             KAFKA_PROPERTIES,
             "--topic",
             "{{ params.topic }}",
-            "--starting-offsets",
-            "{{ params.starting_offsets }}",
-            "--checkpoint",
-            "{{ params.folder }}/checkpoint",
-            "--control",
-            "{{ params.folder }}/control",
+            "--home",
+            "{{ params.folder }}",
             "--output",
             "{{ params.output or params.folder ~ '/output' }}",
         ],

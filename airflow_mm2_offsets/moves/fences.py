@@ -95,14 +95,18 @@ class Fence:
 
 
 def derive_fences(entries: Sequence[Entry], journal: str) -> dict[str, Fence]:
-    """Return the fence of each home that a journal tells of, by the home's folder."""
+    """Return the fence of each home that a journal tells of, by the home's folder.
+
+    Homes that are closed come first: write them in this order.
+    """
     fences: dict[str, Fence] = {}
     for entry in entries:
-        for home in dict.fromkeys([*fences, entry.home]):
+        # A driver that is started at the target before the hand-over must not begin there.
+        for home in dict.fromkeys([*fences, entry.home, *filter(None, [entry.target])]):
             state, before = fence_at(entry, home), fences.get(home)
             if before is None or state is not before.state or _begins(entry, home):
                 fences[home] = _fence(entry, home, state, journal)
-    return fences
+    return dict(sorted(fences.items(), key=lambda each: each[1].state is FenceState.OPEN))
 
 
 def _begins(entry: Entry, home: str) -> bool:
@@ -146,12 +150,19 @@ def read_fence(control: UPath) -> Fence | None:
 
 
 def raise_fence(control: UPath, fence: Fence) -> None:
-    """Write a fence, unless it, or a later one, is there.
+    """Write a fence, unless it is there.
 
     Raises:
-        StopError: The location can't be read or written.
+        StopError: A later one is there, or the location can't be read or written.
     """
-    if _newest(control) < fence.number:
+    if (newest := _newest(control)) > fence.number:
+        raise StopError(
+            f"there is the fence {newest}, and the journal {fence.journal} has come to "
+            f"{fence.number}: another run has just gone on, or the journal was lost or replaced. "
+            f"Try it again; if it stays so, restore the journal",
+            file=str(control / FOLDER),
+        )
+    if newest < fence.number:
         write_text(control / FOLDER / _name(fence.number), fence.to_text(), StopError)
 
 

@@ -20,7 +20,7 @@ from airflow_mm2_offsets.locations import same_folder
 from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.moves.fences import Fence, derive_fences, raise_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
-from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, Step
+from airflow_mm2_offsets.moves.journal import Entry, Event, FenceState, Journal, Step
 from airflow_mm2_offsets.storage import create_new, list_files, open_location, read_text
 
 log = logging.getLogger(__name__)
@@ -199,8 +199,10 @@ class Mover:
         Raises:
             HandoverError: The journal can't be read.
         """
-        problems = []
+        problems: list[str] = []
         for folder, fence in self.fences().items():
+            if problems and fence.state is FenceState.OPEN and not self.policy.source_may_be_lost:
+                break  # a job that is not closed elsewhere must not start here
             try:
                 raise_fence(self.open_path(self.job.home_of(folder).control), fence)
             except (StopError, ConfigurationError) as error:
@@ -226,7 +228,7 @@ class Mover:
     def _is_free(self, home: Home) -> bool:
         control = self.open_path(home.control)
         files = list_files(self.open_path(home.checkpoint), HandoverError)
-        return not files and set(list_files(control, HandoverError)) <= {CLAIM}
+        return not files and "driver.json" not in list_files(control, HandoverError)
 
     def _claim(self, home: Home, *, may_be_lost: bool) -> None:
         """Note in a home which journal it belongs to; no second journal may move its job.

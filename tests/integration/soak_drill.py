@@ -28,6 +28,7 @@ from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, Writer, mirror, topic_partitions
 from tests.integration.spark_jobs import ROOT, START_SECONDS, lineage, submit_locally
 from tests.soaks import LONGEST, add_figures
+from tests.support.stop_step import StopStep
 from tests.support.traces import State, Traces, difference
 from tests.unit.operators.worker import Worker, events, rebuild
 
@@ -53,11 +54,10 @@ class DrillCase:
         self.job = self._program("production", mirror.stack.source, self.production)
         self.programs = [self.job]
 
-    def _program(self, name: str, servers: str, folder: Path, *more: str) -> Program:
-        places = [f"--{each}={folder}/{each}" for each in ("checkpoint", "control", "output")]
+    def _program(self, name: str, servers: str, home: Path) -> Program:
         arguments = ["--bootstrap-servers", servers, "--topic", self.topic, "--trigger", "1"]
         example = ROOT / "dags" / "jobs" / "orders_stream.py"
-        return submit_locally(name, example, [*arguments, *places, *more], self.logs)
+        return submit_locally(name, example, [*arguments, "--home", str(home)], self.logs)
 
     def positions(self, folder: Path) -> dict[int, int]:
         """Return where a job stands; empty before its first batch."""
@@ -101,8 +101,9 @@ class DrillCase:
         self.worker.run(task)
         conf = self.worker.triggered[RUN]
         assert conf["drill"] is True
-        offsets = ("--starting-offsets", conf["starting_offsets"])
-        program = self._program("drill", self.mirror.stack.target, Path(conf["folder"]), *offsets)
+        home = Path(conf["folder"])
+        StopStep(home / "control").let_run("drill", starting_offsets=conf["starting_offsets"])
+        program = self._program("drill", self.mirror.stack.target, home)
         self.programs.append(program)
         program.start()
         return program

@@ -63,12 +63,11 @@ class Job:
         return f"s3://lake@{BUCKET}/{self.name}/{what}"
 
     def program(self) -> Program:
-        at = {each: f"s3a://{BUCKET}/{self.name}/{each}" for each in ("checkpoint", "control")}
         command = [
             *_submit_with_s3(self.server),
             *(ROOT / "dags" / "jobs" / "orders_stream.py", "--bootstrap-servers", self.cluster),
             *("--topic", self.topic, "--trigger", "1", "--output", str(self.folder / "output")),
-            *("--checkpoint", at["checkpoint"], "--control", at["control"]),
+            *("--home", f"s3a://{BUCKET}/{self.name}"),
         ]
         return submit(f"the job on the {self.name}", command, self.folder)
 

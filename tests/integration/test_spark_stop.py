@@ -13,9 +13,9 @@ from airflow_mm2_offsets.core.positions import Positions
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
 from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
-from airflow_mm2_offsets.spark.stopping import request_stop
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
 from stack.mirror import Stack
+from stack.process import ProgramError
 from stack.waiting import WaitTimeoutError, wait_until
 from tests.integration.spark_jobs import (
     ROOT,
@@ -27,6 +27,7 @@ from tests.integration.spark_jobs import (
     run_to_the_end,
     submit_locally,
 )
+from tests.support.stop_step import StopStep
 from tests.unit.operators.worker import Worker, events
 
 HEARTBEAT_SECONDS = 2.0
@@ -45,6 +46,7 @@ class Job:
         self.topic = topic
         self.checkpoint = str(folder / "checkpoint")
         self.control = str(folder / "control")
+        self.step = StopStep(folder / "control")
         self.output = folder / "output"
         example = ROOT / "dags" / "jobs" / "orders_stream.py"
         arguments = example_arguments(stack, topic, folder)
@@ -78,10 +80,10 @@ def test_a_job_stops_between_batches_and_proves_it(stack: Stack, job: Job) -> No
     assert driver.bootstrap_servers == {stack.source}
     assert driver.pid in driver.processes
     assert len(driver.processes) == 2
-    request_stop(job.control, "stop-1")
+    request_id = job.step.stop()["request_id"]
     job.program.wait_end()
 
-    answer = read_acknowledgement(job.control, "stop-1")
+    answer = read_acknowledgement(job.control, request_id)
     checkpoint = read_checkpoint(job.checkpoint)
     assert answer is not None
     assert (answer.clean, answer.error) == (True, None)
@@ -94,14 +96,14 @@ def test_a_job_stops_between_batches_and_proves_it(stack: Stack, job: Job) -> No
 
 @pytest.mark.long
 def test_a_killed_job_proves_nothing(job: Job) -> None:
-    """After SIGKILL there is no acknowledgement and no heartbeat; the next run answers at once."""
+    """After SIGKILL there is no answer and no heartbeat; once it may run again, it goes on."""
     job.start(batches=1)
     first = read_driver(job.control)
     assert first is not None
     wait_until(lambda: read_driver(job.control) != first, "a heartbeat")
     job.program.kill()
     killed = read_driver(job.control)
-    request_stop(job.control, "stop-1")
+    request_id = job.step.ask()
 
     with pytest.raises(WaitTimeoutError):
         wait_until(
@@ -109,15 +111,19 @@ def test_a_killed_job_proves_nothing(job: Job) -> None:
             "a heartbeat of the dead",
             seconds=3 * HEARTBEAT_SECONDS,
         )
-    assert read_acknowledgement(job.control, "stop-1") is None
+    job.program.start()
+    with pytest.raises(ProgramError):
+        job.program.wait_end()
+    assert read_driver(job.control) == killed
+    assert job.step.withdraw(request_id)
 
     job.program.start()
+    job.program.wait_ready(lambda: read_driver(job.control) != killed)
+    answer = job.step.stop()
     job.program.wait_end()
-    answer = read_acknowledgement(job.control, "stop-1")
     second = read_driver(job.control)
-    assert answer is not None
     assert second is not None
-    assert (second.query_id, answer.application_id) == (first.query_id, second.application_id)
+    assert (second.query_id, answer["application_id"]) == (first.query_id, second.application_id)
     assert second.run_id != first.run_id
 
 

@@ -1,14 +1,18 @@
 """Waits in the worker of a real Airflow: the sensors in each mode, and the stop."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from airflow_mm2_offsets.job.stop.fences import Fences
 from airflow_mm2_offsets.job.stop.requests import StopRequests
 from airflow_mm2_offsets.spark.fence import read_fence
 from stack.airflow import Airflow
 from stack.waiting import wait_until
+from tests.unit.job.drivers import Files
 from tests.unit.operators.spark_job import Job
 from tests.unit.spark import checkpoints
 
@@ -89,13 +93,15 @@ def test_sensors_wait_in_each_mode(without_triggerer: Airflow, tmp_path: Path) -
 
 def test_a_job_answers_a_worker_that_waits(airflow: Airflow, job: Job) -> None:
     """The worker renews the stop request at each poke, so that the job obeys it."""
-    requests = StopRequests(job)  # type: ignore[arg-type]
-    assert requests.look(None) is None
+    files = cast("Any", Files(job.control))
+    fences, requests = Fences(files, str(job.folder)), StopRequests(files)
+
+    def look() -> str:
+        begun = time.monotonic()
+        return requests.look(fences.look(), begun) or ""
+
     run_id = airflow.api.trigger("stops", {"folder": str(job.folder)})
-    wait_until(
-        lambda: requests.look(job.read("fence.json")) == f"stops:{run_id}",
-        "a stop that counts",
-    )
+    wait_until(lambda: look().startswith(f"stops:{run_id}#"), "a stop that counts")
     signs: set[str] = set()
 
     def has_signed_thrice() -> bool:

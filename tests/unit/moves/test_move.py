@@ -69,7 +69,7 @@ def test_a_move_fences_the_old_home_and_opens_the_new_one(stage: Stage) -> None:
     assert mover.find().number == 0
     move = mover.ask()
     assert (move.here, move.there, move.number) == (east, west, 1)
-    assert stage.states(east, west) == [FenceState.STOPPING, None]
+    assert stage.states(east, west) == [FenceState.STOPPING, FenceState.MOVED]
     assert stage.fence(east).request_id == move.request_id == "dag:one#1"  # type: ignore[union-attr]
     mover.record(Event.PROVE, proof="acknowledged")
     mover.record(Event.HAND_OVER, starting_offsets=OFFSETS, topics="orders")
@@ -117,7 +117,7 @@ def test_a_step_may_be_repeated(stage: Stage) -> None:
         fence.unlink()
     again = mover.ask()
     assert (again.number, len(again.entries)) == (1, 1)
-    assert stage.states(east, west) == [FenceState.STOPPING, None]
+    assert stage.states(east, west) == [FenceState.STOPPING, FenceState.MOVED]
 
 
 def test_a_fence_that_is_written_late_changes_nothing(stage: Stage) -> None:
@@ -129,7 +129,19 @@ def test_a_fence_that_is_written_late_changes_nothing(stage: Stage) -> None:
     assert late is not None
     mover.record(Event.PROVE)
     mover.record(Event.HAND_OVER)
-    raise_fence(UPath(east.control), late)
+    with pytest.raises(StopError, match="the fence 3"):
+        raise_fence(UPath(east.control), late)
+    assert stage.states(east) == [FenceState.MOVED]
+
+
+def test_a_journal_that_was_replaced_opens_nothing(stage: Stage) -> None:
+    """Its numbers begin again, and drivers would not obey them."""
+    east, _ = stage.job.homes
+    stage.move()
+    for entry in Path(stage.job.journal).iterdir():
+        entry.unlink()
+    with pytest.raises(StopError, match="lost or replaced"):
+        stage.mover(TWO).ask()
     assert stage.states(east) == [FenceState.MOVED]
 
 

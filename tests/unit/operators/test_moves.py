@@ -116,7 +116,7 @@ def mover(worker: Worker, clusters: Clusters, tmp_path: Path) -> Mover:
     clusters.copy_the_rest()
     for partition in (1, 2, 3):
         clusters.sync(9, 9, partition)
-    Job(tmp_path / "source", 4, 6)
+    Job(tmp_path / "source", 4, 6, 3, 2)
     return Mover(worker=worker, folder=tmp_path)
 
 
@@ -134,9 +134,9 @@ def test_a_job_is_moved(mover: Mover) -> None:
     }
     fence = read_fence(UPath(west.control))
     assert fence is not None
-    assert fence.starting_offsets == '{"orders":{"0":9,"1":6}}'
+    assert fence.starting_offsets == '{"orders":{"0":9,"1":6,"2":3,"3":2}}'
     assert (mover.fence(east), fence.topics) == (FenceState.MOVED, "orders")
-    mover.begin(Path(west.folder), 9, 6)
+    mover.begin(Path(west.folder), 9, 6, 3, 2)
     mover.run(SparkStartedSensor, **WAITS)
     assert mover.events() == ["ask", "prove", "note", "note", "hand over", "arrive"]
     last = mover.entries()[-1]
@@ -163,7 +163,7 @@ def test_every_task_may_be_cleared(mover: Mover) -> None:
     for _ in range(2):
         mover.run(TriggerTargetDagOperator)
     west = mover.job.homes[1]
-    mover.begin(Path(west.folder), 9, 6)
+    mover.begin(Path(west.folder), 9, 6, 3, 2)
     for _ in range(2):
         mover.run(SparkStartedSensor, **WAITS)
         mover.run(TriggerTargetDagOperator)
@@ -178,7 +178,7 @@ def test_the_way_home_needs_no_folders_exchanged(mover: Mover) -> None:
     mover.until_start(mover.folder / "source")
     mover.run(TriggerTargetDagOperator)
     west = mover.job.homes[1]
-    mover.begin(Path(west.folder), 9, 6)
+    mover.begin(Path(west.folder), 9, 6, 3, 2)
     mover.run(SparkStartedSensor, **WAITS)
     mover.worker.run_id = "manual__2"
     mover.until_start(Path(west.folder))
@@ -189,14 +189,14 @@ def test_the_way_home_needs_no_folders_exchanged(mover: Mover) -> None:
     assert conf == {"kafka_conn_id": "kafka_source", "folder": home.folder}
     fence = read_fence(UPath(home.control))
     assert fence is not None
-    assert fence.starting_offsets == '{"orders":{"0":4,"1":6}}'
+    assert fence.starting_offsets == '{"orders":{"0":4,"1":6,"2":3,"3":2}}'
     assert mover.fence(west) is FenceState.MOVED
 
 
 def test_a_job_that_has_run_since_is_not_started_elsewhere(mover: Mover) -> None:
     """Somebody has started it again, hours after the stop."""
     mover.until_start(mover.folder / "source")
-    _job_at(mover.folder / "source").commit(1, 5, 6)
+    _job_at(mover.folder / "source").commit(1, 5, 6, 3, 2)
     with pytest.raises(HandoverError, match="committed_batch is 1 now, and was 0"):
         mover.run(TriggerTargetDagOperator)
     assert mover.worker.triggered == {}
@@ -264,7 +264,7 @@ def test_a_job_of_a_platform_gets_its_offsets_by_xcom(mover: Mover) -> None:
     mover.until_start(mover.folder / "source")
     handed = mover.run(HandOverOperator)
     assert handed == mover.run(HandOverOperator)
-    assert handed["starting_offsets"] == '{"orders":{"0":9,"1":6}}'
+    assert handed["starting_offsets"] == '{"orders":{"0":9,"1":6,"2":3,"3":2}}'
     assert (handed["topic"], handed["folder"]) == ("orders", mover.job.homes[1].folder)
     assert len(handed["token"]) == 36
     assert mover.entries()[-1].event is Event.HAND_OVER

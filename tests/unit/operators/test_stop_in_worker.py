@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
@@ -10,9 +10,11 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.job.stop import requests
+from airflow_mm2_offsets.job.stop.fences import Fences
 from airflow_mm2_offsets.job.stop.requests import SIGN_SECONDS, StopRequests
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark.control import Driver
+from tests.unit.job.drivers import Files
 from tests.unit.operators.clusters import define
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.stops import REQUEST_ID, stop_task
@@ -32,8 +34,9 @@ class _Driver:
         self.now = 1000.0
         self.looks: list[str | None] = []
         monkeypatch.setattr(requests, "time", self)
-        self.requests = StopRequests(job)  # type: ignore[arg-type]
-        assert self.requests.look(None) is None
+        files = cast("Any", Files(job.control))
+        self.fences = Fences(files, str(job.folder))
+        self.requests = StopRequests(files)
         monkeypatch.setattr(time, "sleep", self.look)
 
     def monotonic(self) -> float:
@@ -44,7 +47,7 @@ class _Driver:
         if len(self.looks) == 6:
             return
         self.now += SIGN_SECONDS / 2
-        self.looks.append(self.requests.look(self.job.read("fence.json")))
+        self.looks.append(self.requests.look(self.fences.look(), self.now))
         if len(self.looks) == 6:
             self.job.acknowledge()
 
