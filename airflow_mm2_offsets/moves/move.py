@@ -204,7 +204,7 @@ class Mover:
             if problems and fence.state is FenceState.OPEN and not self.policy.source_may_be_lost:
                 break  # a job that is not closed elsewhere must not start here
             try:
-                raise_fence(self.open_path(self.job.home_of(folder).control), fence)
+                raise_fence(self.open_path(f"{folder}/control"), fence)
             except (StopError, ConfigurationError) as error:
                 problems.append(f"no fence was written in {without_login(folder)}: {error}")
         return problems

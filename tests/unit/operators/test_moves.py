@@ -20,7 +20,7 @@ from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
 from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
 from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
-from tests.unit.operators.clusters import Clusters
+from tests.unit.operators.clusters import RECORDS, Clusters
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker, events, rebuild
 from tests.unit.spark import checkpoints
@@ -114,6 +114,8 @@ def _job_at(folder: Path) -> Job:
 def mover(worker: Worker, clusters: Clusters, tmp_path: Path) -> Mover:
     """A job that runs at its first home, whose records are all copied."""
     clusters.copy_the_rest()
+    for partition in (2, 3):
+        clusters.source.produce("orders", partition, RECORDS)
     for partition in (1, 2, 3):
         clusters.sync(9, 9, partition)
     Job(tmp_path / "source", 4, 6, 3, 2)
