@@ -6,7 +6,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 MAX_SUMMARY = 20_000
 """Characters of a summary on the page: a plan of 10,000 partitions is megabytes."""
@@ -40,27 +39,25 @@ class Measure:
         return f"{self.name}: {value}, allowed {self.threshold}"
 
 
-def measure(
-    plan: Mapping[str, Any],
-    forecast: Mapping[str, Any] | None,
-    *,
-    max_refused: int,
-    max_read_again: int,
-    max_at_risk: int,
+def measures_of(
+    numbers: Mapping[str, int | None], *, max_refused: int, max_read_again: int, max_at_risk: int
 ) -> tuple[Measure, ...]:
-    """Return the three numbers that decide.
+    """Return the three numbers that decide, beside their thresholds.
 
-    Without a forecast nothing is known of records at risk, and the plan tells of those that are
-    read again.
+    Args:
+        numbers: ``refused``, ``read_again_at_most`` and ``lost_at_most``; None: unknown.
+        max_refused: Topic-partitions without a proved answer that need no approval.
+        max_read_again: Records processed twice that need none.
+        max_at_risk: Records lost that need none.
     """
-    again = plan["totals"]["max_reread"]
-    if forecast is not None:
-        again = forecast["totals"]["read_again"]["at_most"]
-    at_risk = forecast["totals"]["at_risk"]["at_most"] if forecast is not None else None
-    return (
-        Measure(name="refused partitions", value=plan["totals"]["refused"], threshold=max_refused),
-        Measure(name="records read again", value=_number(again), threshold=max_read_again),
-        Measure(name="records at risk", value=_number(at_risk), threshold=max_at_risk),
+    limits = {
+        "refused partitions": ("refused", max_refused),
+        "records read again": ("read_again_at_most", max_read_again),
+        "records at risk": ("lost_at_most", max_at_risk),
+    }
+    return tuple(
+        Measure(name=name, value=numbers.get(key), threshold=limit)
+        for name, (key, limit) in limits.items()
     )
 
 
@@ -120,7 +117,3 @@ def code_block(text: str) -> str:
     while fence in text:
         fence += "`"
     return f"{fence}text\n{text}\n{fence}"
-
-
-def _number(value: str | int | None) -> int | None:
-    return None if value is None else int(value)

@@ -18,7 +18,7 @@ from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.long_results import LongResults
 from airflow_mm2_offsets.operators.pairs import pair_of
-from airflow_mm2_offsets.operators.plan_xcoms import push_forecast_summary
+from airflow_mm2_offsets.operators.plan_xcoms import forecast_texts
 from airflow_mm2_offsets.operators.settings import given, is_true, leaves_job_alone, parse_mode
 from airflow_mm2_offsets.planning.forecast import parse_lost_at
 from airflow_mm2_offsets.planning.forecast_file import forecast_once
@@ -120,7 +120,9 @@ class ForecastFailoverOperator(BaseOperator):
         content = LongResults.of(context).keep(
             forecast.to_json(), "forecast", brief_forecast, kept_at=path
         )
-        self.log.info("%s", push_forecast_summary(context["ti"].xcom_push, forecast, content))
+        texts = forecast_texts(forecast, content)
+        texts.push(context["ti"].xcom_push)
+        self.log.info("%s", texts.whole)
         emit_forecast(content)
         return content
 

@@ -37,9 +37,10 @@ from airflow_mm2_offsets.operators.plan_settings import (
     read_named_plan,
 )
 from airflow_mm2_offsets.operators.plan_xcoms import (
+    forecast_texts,
     keep_plan,
-    push_forecast_summary,
-    push_plan_summary,
+    numbers_of,
+    plan_texts,
 )
 from airflow_mm2_offsets.operators.settings import given, is_true
 from airflow_mm2_offsets.planning.forecast_file import forecast_once
@@ -172,8 +173,7 @@ class TranslateOffsetsOperator(BaseOperator):
         move = mover.find()
         stand = self._stand_of(move)
         plan, content = self._translate(context, stand)
-        notes = {"plan": stand.plan_path, "plan_digest": plan.to_json()["digest"]}
-        self._forecast(context, mover, stand, plan, notes)
+        self._forecast(context, mover, stand, plan, content)
         return content
 
     def parse_settings(self) -> TrialSettings:
@@ -289,7 +289,9 @@ class TranslateOffsetsOperator(BaseOperator):
         content = keep_plan(results, plan, stand.plan_path)
         emit_plan(content)
         push = context["ti"].xcom_push
-        self.log.info("%s", push_plan_summary(push, plan, content))
+        texts = plan_texts(plan, content)
+        texts.push(push)
+        self.log.info("%s", texts.whole)
         if plan.verdict is not Verdict.READY:
             # A task that fails returns nothing, and its user needs the plan all the more.
             push(key="return_value", value=content)
@@ -341,7 +343,7 @@ class TranslateOffsetsOperator(BaseOperator):
         mover: Mover,
         stand: Stand,
         plan: FailoverPlan,
-        notes: Mapping[str, Any],
+        plan_content: Mapping[str, Any],
     ) -> None:
         """Forecast what the move costs, and note plan and forecast in the journal."""
         path = stand.plan_path and f"{stand.plan_path.removesuffix('.json')}.forecast.json"
@@ -350,7 +352,7 @@ class TranslateOffsetsOperator(BaseOperator):
             plan,
             ForecastRequest(
                 policy=mover.policy,
-                plan_digest=str(notes["plan_digest"]),
+                plan_digest=str(plan.to_json()["digest"]),
                 positions_as_of=stand.as_of,
             ),
             archive=stand.options.archive,
@@ -359,11 +361,24 @@ class TranslateOffsetsOperator(BaseOperator):
         results = LongResults.of(context)
         content = results.keep(forecast.to_json(), "forecast", brief_forecast, kept_at=path)
         push = context["ti"].xcom_push
-        self.log.info("%s", push_forecast_summary(push, forecast, content))
+        texts = forecast_texts(forecast, content)
+        texts.push(push, "forecast_")
+        self.log.info("%s", texts.whole)
         emit_forecast(content)
         push(key="forecast", value=content)
-        if path is not None:
-            mover.record(Event.NOTE, **notes, forecast=path)
+        if path is None:
+            return
+        mover.record(
+            Event.NOTE,
+            plan=stand.plan_path,
+            plan_digest=plan.to_json()["digest"],
+            forecast=path,
+            numbers=numbers_of(plan, forecast),
+            summaries={
+                "Forecast": texts.folded,
+                "Plan": plan_texts(plan, plan_content).folded,
+            },
+        )
 
 
 def _checked_ids(stand: Stand, lost: LostParts) -> PairIds:

@@ -1,0 +1,160 @@
+"""What is going on with a move: made once, for log, tab, approval, report and command line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from airflow_mm2_offsets.logins import without_login, without_logins
+from airflow_mm2_offsets.moves.journal import Entry, Event, State
+from airflow_mm2_offsets.moves.move import Move
+
+_STATES: Final = {
+    Event.ASK: "stopping",
+    Event.PROVE: "stopped",
+    Event.WITHDRAW: "withdrawn",
+    Event.HAND_OVER: "handed over",
+    Event.SUBMIT: "handed over",
+    Event.RETURN: "given up",
+    Event.SETTLE: "settled",
+}
+"""What a move's last entry makes of it, but for ``note`` and ``arrive``."""
+_NEXT: Final = {
+    "not begun": "Nothing was changed: {job} runs at {here}.",
+    "stopping": "{job} is being stopped at {here}, and runs until it answers. If the run has "
+    "ended, start a new one: it takes {job} over.",
+    "stopped": "{job} runs nowhere since {since}. Correct what the failed task names, and clear it "
+    "to go on; or start a new run, which takes {job} over; or let it run again: "
+    "`airflow-mm2-offsets jobs settle {job} --at {here_cluster}`, and start it there.",
+    "withdrawn": "{job} runs at {here} as before. Correct what the failed task names, then start a "
+    "new run.",
+    "handed over": "{job} was handed over to {there}. See whether it runs there: if so, clear "
+    "wait_started; if it began elsewhere, stop it. Start nothing at {here}.",
+    "moved": "{job} runs at {there}. A new move brings it back.",
+    "given up": "{job} was not moved. It may run at {here}, and continues where it stopped.",
+    "settled": "A person has said where {job} runs: {here}.",
+    "taken over": "Another run moves {job} now. See that run.",
+}
+"""What a person does next, in each state."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveStatus:
+    """One move, as a person on call needs it."""
+
+    job: str
+    policy: str
+    state: str
+    """``not begun``, ``stopping``, ``stopped``, ``withdrawn``, ``handed over``, ``moved``, ``given
+    up``, ``settled`` or ``taken over``."""
+    here: str
+    there: str | None
+    since: datetime | None
+    """When it came to this state."""
+    stopped_at: datetime | None
+    """When the stop was proved."""
+    arrived_at: datetime | None
+    """When its first batch was seen at the target."""
+    next: str
+    """What a person does next."""
+    numbers: Mapping[str, Any]
+    """Of plan and forecast: ``refused``, ``lost_at_most``, ``read_again_at_most``."""
+    waits_for: str | None = None
+    """What a task of it waits for at this moment."""
+    cause: str | None = None
+    """Why it does not go on."""
+    deadline: datetime | None = None
+    """When what it waits for must have come."""
+    approved_by: str | None = None
+
+    def downtime(self, now: datetime) -> float | None:
+        """Return for how many seconds the job has not run; None if it was not stopped."""
+        if self.stopped_at is None or self.state == "withdrawn":
+            return None
+        return ((self.arrived_at or now) - self.stopped_at).total_seconds()
+
+    def with_wait(self, waits_for: str, deadline: datetime | None = None) -> "MoveStatus":
+        """Return the status of a move that waits."""
+        return replace(self, waits_for=waits_for, deadline=deadline)
+
+    def with_cause(self, cause: str) -> "MoveStatus":
+        """Return the status of a move that has failed."""
+        return replace(self, cause=without_login(cause))
+
+    def sentence(self) -> str:
+        """Return the state in one sentence."""
+        where = f"{self.here} -> {self.there}" if self.there else self.here
+        since = f", since {self.since.isoformat(timespec='seconds')}" if self.since else ""
+        return f"Job {self.job} ({self.policy}, {where}): {self.state}{since}."
+
+    def to_lines(self, now: datetime | None = None) -> list[str]:
+        """Return all of it as lines: state, numbers, cause, next step, deadline."""
+        down = self.downtime(now or datetime.now(UTC))
+        facts = {
+            "down for": None if down is None else f"{down:.0f} s",
+            **{name.replace("_", " "): value for name, value in self.numbers.items()},
+            "waits for": self.waits_for,
+            "until": self.deadline and self.deadline.isoformat(timespec="seconds"),
+            "cause": self.cause,
+            "approved by": self.approved_by,
+        }
+        shown = [f"{name}: {value}" for name, value in facts.items() if value is not None]
+        return [self.sentence(), *shown, f"Next: {self.next}"]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON."""
+        times = {
+            name: value.isoformat(timespec="seconds") if value else None
+            for name, value in (
+                ("since", self.since),
+                ("stopped_at", self.stopped_at),
+                ("arrived_at", self.arrived_at),
+                ("deadline", self.deadline),
+            )
+        }
+        names = ("job", "policy", "state", "here", "there", "waits_for", "cause", "approved_by")
+        own = {name: getattr(self, name) for name in (*names, "next")}
+        values: dict[str, Any] = without_logins({**own, **times, "numbers": dict(self.numbers)})
+        return {"schema_version": 1, **values}
+
+
+def status_of(move: Move) -> MoveStatus:
+    """Return the status of a move by its journal."""
+    entry, state = _last_of(move)
+    stopped, arrived = move.entry(Event.PROVE), move.entry(Event.ARRIVE)
+    words = {
+        "job": move.job.name,
+        "here": move.here,
+        "here_cluster": move.here.cluster,
+        "there": move.there or "nowhere",
+        "since": stopped.at.isoformat(timespec="seconds") if stopped else "",
+    }
+    approval = move.noted("approval") or {}
+    return MoveStatus(
+        job=move.job.name,
+        policy=move.policy.name,
+        state=state,
+        here=str(move.here),
+        there=str(move.there) if move.there else None,
+        since=entry.at if entry else None,
+        stopped_at=stopped.at if stopped else None,
+        arrived_at=arrived.at if arrived and state == "moved" else None,
+        next=_NEXT[state].format(**words),
+        numbers=move.noted("numbers") or {},
+        approved_by=approval.get("by"),
+    )
+
+
+def _last_of(move: Move) -> tuple[Entry | None, str]:
+    """Return the move's last entry that changes its state, and that state."""
+    own = [each for each in move.entries if each.move == move.number and move.number]
+    steps = [each for each in own if each.event is not Event.NOTE]
+    if not steps:
+        return None, "not begun"
+    last = steps[-1]
+    if last.event is Event.ARRIVE:
+        is_back = move.entry(Event.RETURN) is not None
+        return last, "given up" if is_back else "moved"
+    if move.last is not None and move.last.move != move.number and last.state is not State.HOME:
+        return last, "taken over"
+    return last, _STATES[last.event]
