@@ -23,7 +23,13 @@ from airflow_mm2_offsets.moves.move import Move
 from airflow_mm2_offsets.moves.status import status_of
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
-from airflow_mm2_offsets.operators.moving import AnyContext, MoveArgument, mover_of, to_template
+from airflow_mm2_offsets.operators.moving import (
+    AnyContext,
+    MoveArgument,
+    mover_of,
+    skip_in_dry_run,
+    to_template,
+)
 
 APPROVE, REJECT = "Approve", "Reject"
 
@@ -89,6 +95,7 @@ class ApproveFailoverOperator(HITLOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Compare, and ask where a number is above its threshold."""
         ask, move = self.parse_settings(), mover_of(self, context).find()
+        skip_in_dry_run(self, context, "ask a person where a number is above its threshold")
         measures = _measures(move)
         why = reason(ask, measures)
         self.log.info("%s %s", why, "; ".join(map(str, measures)))

@@ -6,10 +6,11 @@ from typing import Any
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.brief import brief_forecast
 from airflow_mm2_offsets.core.forecast import ForecastRequest
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import DISASTER, parse_policy
 from airflow_mm2_offsets.errors import ConfigurationError, PlanError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
@@ -17,11 +18,11 @@ from airflow_mm2_offsets.observability import emit_forecast
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.long_results import LongResults
-from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.plan_xcoms import forecast_texts
-from airflow_mm2_offsets.operators.settings import given, is_true, leaves_job_alone, parse_mode
+from airflow_mm2_offsets.operators.settings import given, is_true
 from airflow_mm2_offsets.planning.forecast import parse_lost_at
 from airflow_mm2_offsets.planning.forecast_file import forecast_once
+from airflow_mm2_offsets.planning.lost_parts import quick
 from airflow_mm2_offsets.planning.stored_plan import whole_plan
 
 
@@ -30,7 +31,7 @@ class ForecastFailoverOperator(BaseOperator):
 
     Args:
         plan: What ``TranslateOffsetsOperator`` returned.
-        mode: ``planned``, ``disaster``, ``drill`` or ``failback``.
+        policy: ``planned``, ``disaster`` or ``drill``.
         archive: Location of the archive that ``ArchiveSyncsOperator`` keeps: its watermarks bound
             the end of a source that is lost.
         skip_damaged: Go on without the archive's damaged or missing files.
@@ -43,7 +44,6 @@ class ForecastFailoverOperator(BaseOperator):
             since: ``as_of`` of ``ReadSparkCheckpointOperator``.
         forecast_path: A file to keep the forecast in, so that a retry says the same.
         exchanged: See ``TranslateOffsetsOperator``. May be a templated string.
-        is_dry_run: Keep nothing. May be a templated string.
         mm2_conn_id: Id of a connection of type ``mm2``.
 
     Returns:
@@ -53,21 +53,20 @@ class ForecastFailoverOperator(BaseOperator):
 
     Raises:
         PlanError: The plan was changed, or a cluster or topic has another id than in it.
-        ConfigurationError: A time, the rate or the mode is wrong.
+        ConfigurationError: A time, the rate or the policy is wrong.
         Mm2OffsetsError: See ``planning.forecast.forecast_failover``.
     """
 
     operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
         "plan",
-        "mode",
+        "policy",
         "archive",
         "lost_at",
         "max_rate",
         "positions_as_of",
         "forecast_path",
         "exchanged",
-        "is_dry_run",
         "mm2_conn_id",
     )
 
@@ -75,7 +74,7 @@ class ForecastFailoverOperator(BaseOperator):
         self,
         *,
         plan: Mapping[str, Any],
-        mode: str = FailoverMode.DISASTER.value,
+        policy: str = DISASTER.name,
         archive: str | None = None,
         skip_damaged: bool = False,
         lost_at: str | None = None,
@@ -83,14 +82,13 @@ class ForecastFailoverOperator(BaseOperator):
         positions_as_of: str | None = None,
         forecast_path: str | None = None,
         exchanged: bool | str = False,
-        is_dry_run: bool | str = False,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
         super().__init__(**kwargs)
         self.plan = plan
-        self.mode = mode
+        self.policy = policy
         self.archive = archive
         self.skip_damaged = skip_damaged
         self.lost_at = lost_at
@@ -98,7 +96,6 @@ class ForecastFailoverOperator(BaseOperator):
         self.positions_as_of = positions_as_of
         self.forecast_path = forecast_path
         self.exchanged = exchanged
-        self.is_dry_run = is_dry_run
         self.mm2_conn_id = mm2_conn_id
 
     @fails_at_once()
@@ -106,10 +103,8 @@ class ForecastFailoverOperator(BaseOperator):
         """Make the forecast, or take the one that an earlier try made."""
         plan = self._plan()
         archive, path = given(self.archive), given(self.forecast_path)
-        if leaves_job_alone(self):
-            path = None
         forecast = forecast_once(
-            pair_of(self),
+            self._pair(),
             plan,
             self._request(plan.to_json()["digest"]),
             archive=SyncArchive(storage_path(archive), skip_damaged=is_true(self, "skip_damaged"))
@@ -125,6 +120,10 @@ class ForecastFailoverOperator(BaseOperator):
         self.log.info("%s", texts.whole)
         emit_forecast(content)
         return content
+
+    def _pair(self) -> ClusterPair:
+        pair = Mm2OffsetHook(self.mm2_conn_id, exchanged=is_true(self, "exchanged")).get_conn()
+        return quick(pair) if parse_policy(self.policy).source_may_be_lost else pair
 
     def _plan(self) -> FailoverPlan:
         try:
@@ -142,7 +141,7 @@ class ForecastFailoverOperator(BaseOperator):
 
     def _request(self, plan_digest: str) -> ForecastRequest:
         return ForecastRequest(
-            mode=parse_mode(self.task_id, self.mode),
+            policy=parse_policy(self.policy),
             plan_digest=plan_digest,
             lost_at=given(self.lost_at),
             max_rate=parse_rate(given(self.max_rate)),

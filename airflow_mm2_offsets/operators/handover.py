@@ -22,6 +22,7 @@ from airflow_mm2_offsets.operators.moving import (
     mover_of,
     pair_of_move,
     request_of,
+    skip_in_dry_run,
     to_template,
 )
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems
@@ -64,6 +65,7 @@ class HandOver(BaseOperator):
         """
         mover = mover_of(self, context)
         move = mover.find()
+        skip_in_dry_run(self, context, f"hand job {move.job.name} over to {move.there}")
         has_handed_over = move.entry(Event.HAND_OVER) is not None
         if has_handed_over:
             self._skip_if_begun(move)

@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from airflow.providers.common.compat.sdk import BaseOperator, Context, conf
+from airflow.providers.common.compat.sdk import (
+    AirflowSkipException,
+    BaseOperator,
+    Context,
+    conf,
+)
 from airflow.sdk.exceptions import AirflowRuntimeError
 
 from airflow_mm2_offsets.clusters import ClusterPair
@@ -11,6 +16,7 @@ from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.errors import ConfigurationError, as_class
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.moves.jobs import SparkJob
 from airflow_mm2_offsets.moves.jobs_file import find_job, read_jobs
 from airflow_mm2_offsets.moves.journal import Entry, Event, State
@@ -20,6 +26,8 @@ from airflow_mm2_offsets.operators.plan_settings import read_named_plan
 from airflow_mm2_offsets.planning.lost_parts import quick
 from airflow_mm2_offsets.triggers.drill import ENDED, read_run_state
 
+INTENT = "intent"
+"""The XCom of what a task would have done in a dry run."""
 MoveArgument = MoveRequest | Mapping[str, Any]
 """What operators take as ``move``: a value, or the same as JSON."""
 AnyContext = Context | Mapping[str, Any]
@@ -156,3 +164,20 @@ def plan_of_last_move(move: Move) -> FailoverPlan | None:
         if each.event is Event.HAND_OVER and each.home == move.here.folder
     ]
     return read_named_plan(str(handed[-1].facts["plan"])) if handed else None
+
+
+def skip_in_dry_run(task: BaseOperator, context: Context, intent: str) -> None:
+    """Skip a task that changes something, where the move only says what it would do.
+
+    Args:
+        task: The task; its ``move`` says whether it is a dry run.
+        context: Airflow's.
+        intent: What it would do, as the end of a sentence.
+
+    Raises:
+        AirflowSkipException: It is a dry run. The XCom ``intent`` says what would be done.
+    """
+    if request_of(task).is_dry_run:
+        intent = without_login(intent)
+        context["ti"].xcom_push(key=INTENT, value=intent)
+        raise AirflowSkipException(f"dry run: it would {intent}")

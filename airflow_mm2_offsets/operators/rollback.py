@@ -6,6 +6,7 @@ from typing import Any
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError, NotReadyError, as_class
+from airflow_mm2_offsets.moves.move import Mover
 from airflow_mm2_offsets.moves.rollback import JobNow, Undone, roll_back
 from airflow_mm2_offsets.operators.dag_runs import run_id_of, start_job
 from airflow_mm2_offsets.operators.failing import fails_at_once
@@ -15,6 +16,10 @@ from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run
 
 WITHDRAW, RESTART, KEEP = ON_FAILURE = ("withdraw", "restart", "keep")
+KEPT = (
+    "Nothing was undone. Correct what the failed task names, and clear it to go on. Until then the "
+    "job does not run where it was stopped."
+)
 
 
 class RollbackFailoverOperator(BaseOperator):
@@ -51,21 +56,10 @@ class RollbackFailoverOperator(BaseOperator):
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Undo the move, and restart the job where told."""
-        choice = self.parse_settings()
-        if choice == KEEP:
-            return self._say(
-                context,
-                "kept",
-                "untouched",
-                "Nothing was undone. Correct what the failed task names, and clear it to go on. "
-                "Until then the job does not run where it was stopped.",
-            )
-        mover = mover_of(self, context)
-        undone = roll_back(mover)
-        if choice == RESTART and undone.job is JobNow.STOPPED:
-            return self._restart(context, undone)
-        done = "rolled_back" if undone.has_undone else "nothing_to_undo"
-        return self._say(context, done, undone.job.value, undone.sentence)
+        answer = give_up(context, mover_of(self, context), self.parse_settings())
+        self.log.info("%s", answer["next"])
+        context["ti"].xcom_push(key="summary", value=answer["next"])
+        return answer
 
     def parse_settings(self) -> str:
         """Return ``on_failure``.
@@ -73,40 +67,63 @@ class RollbackFailoverOperator(BaseOperator):
         Raises:
             ConfigurationError: It is another word.
         """
-        choice = given(self.on_failure) or WITHDRAW
-        if choice not in ON_FAILURE:
-            raise ConfigurationError(
-                f"task {self.task_id}: on_failure is {choice!r}; give one of "
-                f"{', '.join(ON_FAILURE)}"
-            )
-        return choice
+        return parse_on_failure(self.task_id, self.on_failure)
 
-    def _restart(self, context: Context, undone: Undone) -> dict[str, Any]:
-        """Trigger the job's DAG where the job was, unless an earlier try has."""
-        move = undone.move
-        run_id = run_id_of(move.run, move.number, "__restart")
-        if not (move.job.dag and has_dag_run(context, move.job.dag, run_id)):
-            try:
-                if move.job.dag is None:
-                    raise NotReadyError("no DAG runs it: start it on its platform")
-                if problems := find_dag_problems(context, move.job.dag):
-                    raise NotReadyError(f"{'; '.join(problems)}. Then clear this task")
-                start_job(context, move.job, move.here, run_id)
-            except Mm2OffsetsError as error:
-                message = f"the move was rolled back, but the job was not restarted: {error}"
-                raise as_class(type(error), error, message) from error
-        sentence = f"The run {run_id} of DAG {move.job.dag} starts the job at {move.here}."
-        return self._say(context, "rolled_back", "restarted", sentence, run_id)
 
-    def _say(
-        self, context: Context, done: str, job: str, sentence: str, run_id: str | None = None
-    ) -> dict[str, Any]:
-        self.log.info("%s", sentence)
-        context["ti"].xcom_push(key="summary", value=sentence)
-        return {
-            "schema_version": 1,
-            "done": done,
-            "job": job,
-            "restart_run_id": run_id,
-            "next": sentence,
-        }
+def parse_on_failure(task_id: str, value: object) -> str:
+    """Return what a failure before the hand-over undoes.
+
+    Raises:
+        ConfigurationError: It is another word.
+    """
+    choice = given(value) or WITHDRAW
+    if choice not in ON_FAILURE:
+        raise ConfigurationError(
+            f"task {task_id}: on_failure is {choice!r}; give one of {', '.join(ON_FAILURE)}"
+        )
+    return choice
+
+
+def give_up(context: Context, mover: Mover, choice: str) -> dict[str, Any]:
+    """Take a move back, and restart its job where told; see ``RollbackFailoverOperator``.
+
+    Raises:
+        HandoverError: The job is handed over, or another run has it.
+        StopError: The job is stopping at this moment, or a control location can't be used.
+        NotReadyError: It was rolled back, but the job's DAG can't be triggered.
+    """
+    if choice == KEEP:
+        return _answer("kept", "untouched", KEPT)
+    undone = roll_back(mover)
+    if choice == RESTART and undone.job is JobNow.STOPPED:
+        return _restart(context, undone)
+    done = "rolled_back" if undone.has_undone else "nothing_to_undo"
+    return _answer(done, undone.job.value, undone.sentence)
+
+
+def _restart(context: Context, undone: Undone) -> dict[str, Any]:
+    """Trigger the job's DAG where the job was, unless an earlier try has."""
+    move = undone.move
+    run_id = run_id_of(move.run, move.number, "__restart")
+    if not (move.job.dag and has_dag_run(context, move.job.dag, run_id)):
+        try:
+            if move.job.dag is None:
+                raise NotReadyError("no DAG runs it: start it on its platform")
+            if problems := find_dag_problems(context, move.job.dag):
+                raise NotReadyError(f"{'; '.join(problems)}. Then clear this task")
+            start_job(context, move.job, move.here, run_id)
+        except Mm2OffsetsError as error:
+            message = f"the move was rolled back, but the job was not restarted: {error}"
+            raise as_class(type(error), error, message) from error
+    sentence = f"The run {run_id} of DAG {move.job.dag} starts the job at {move.here}."
+    return _answer("rolled_back", "restarted", sentence, run_id)
+
+
+def _answer(done: str, job: str, sentence: str, run_id: str | None = None) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "done": done,
+        "job": job,
+        "restart_run_id": run_id,
+        "next": sentence,
+    }

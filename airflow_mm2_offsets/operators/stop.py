@@ -26,6 +26,7 @@ from airflow_mm2_offsets.operators.moving import (
     pair_of_move,
     request_of,
     run_name,
+    skip_in_dry_run,
     to_template,
 )
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
@@ -131,6 +132,9 @@ class StopSparkStreamingOperator(DeferrablePolling):
         mover = self._mover(context)
         heartbeat_timeout, kill_after = self.parse_settings(mover)
         before = mover.find()
+        if self.move is not None:
+            intent = f"stop job {before.job.name} at {before.here}, and wait for the proof"
+            skip_in_dry_run(self, context, intent)
         if lost := self._why_lost(before):
             move = mover.ask(takes_over=ended_run(before.last))
             self.log.warning("By your word (source_is_gone) no driver runs: %s", lost)

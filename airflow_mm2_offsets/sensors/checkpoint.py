@@ -9,7 +9,13 @@ from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, Target
 from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import STARTS, page_links
-from airflow_mm2_offsets.operators.moving import AnyContext, MoveArgument, mover_of, to_template
+from airflow_mm2_offsets.operators.moving import (
+    AnyContext,
+    MoveArgument,
+    mover_of,
+    skip_in_dry_run,
+    to_template,
+)
 from airflow_mm2_offsets.operators.settings import given, whole_number
 from airflow_mm2_offsets.sensors.polling import PollingSensor
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
@@ -81,6 +87,9 @@ class SparkStartedSensor(PollingSensor):
             raise ConfigurationError(
                 f"task {self.task_id}: move or checkpoint: {both}; give one of them"
             )
+        if self.move is not None:
+            there = mover_of(self, context).find().there
+            skip_in_dry_run(self, context, f"wait for the first batch at {there}")
         return super().execute(context)
 
     def execute_complete(self, context: AnyContext, event: Mapping[str, Any]) -> dict[str, Any]:

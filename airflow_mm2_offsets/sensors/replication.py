@@ -15,6 +15,7 @@ from airflow_mm2_offsets.operators.moving import (
     MoveArgument,
     mirror_of,
     mover_of,
+    skip_in_dry_run,
     to_template,
 )
 from airflow_mm2_offsets.operators.settings import is_true
@@ -100,6 +101,8 @@ class Mm2ReplicatedSensor(PollingSensor):
         if self.move is not None and not mover_of(self, context).policy.waits_for_copies:
             self.log.info("The source may be lost: nothing is waited for")
             return None
+        if self.move is not None:
+            skip_in_dry_run(self, context, "wait until MirrorMaker 2 has copied all before")
         return super().execute(context)
 
     def execute_complete(self, context: AnyContext, event: Mapping[str, Any]) -> dict[str, Any]:

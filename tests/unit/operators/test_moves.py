@@ -1,11 +1,12 @@
 """A whole move, task by task, through the job's journal: there, home, and given up."""
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG, BaseOperator
+from airflow.providers.common.compat.sdk import DAG, AirflowFailException, BaseOperator
 from upath import UPath
 
 from airflow_mm2_offsets.errors import HandoverError, NotReadyError
@@ -13,13 +14,17 @@ from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Entry, Event, FenceState, Journal, State
 from airflow_mm2_offsets.moves.request import MoveRequest
+from airflow_mm2_offsets.operators.approve import ApproveFailoverOperator
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.handover import HandOverOperator, TriggerTargetDagOperator
+from airflow_mm2_offsets.operators.moving import INTENT
+from airflow_mm2_offsets.operators.report import ReportFailoverOperator
 from airflow_mm2_offsets.operators.rollback import RollbackFailoverOperator
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
 from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
 from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
+from airflow_mm2_offsets.task_groups import STEPS, failover_tasks
 from tests.unit.operators.clusters import RECORDS, Clusters
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker, events, rebuild
@@ -270,3 +275,85 @@ def test_a_job_of_a_platform_gets_its_offsets_by_xcom(mover: Mover) -> None:
     assert (handed["topic"], handed["folder"]) == ("orders", mover.job.homes[1].folder)
     assert len(handed["token"]) == 36
     assert mover.entries()[-1].event is Event.HAND_OVER
+
+
+def _group(mover: Mover, **settings: Any) -> DAG:
+    with DAG("failover", schedule=None) as dag:
+        failover_tasks(job=mover.job, prefix_group_id=False, **settings)
+    return dag
+
+
+def test_the_graph_is_a_line(mover: Mover) -> None:
+    """One step after the other, of which each reads in the journal what it needs."""
+    dag = _group(mover)
+    edges = {task.task_id: task.downstream_task_ids for task in dag.tasks}
+    assert [*edges] == [*STEPS]
+    assert edges == {name: {after} for name, after in pairwise(STEPS)} | {"report": set()}
+
+
+def test_a_dry_run_changes_nothing(mover: Mover) -> None:
+    """Each step says what it would do, and the plan is of the job's present positions."""
+    dag = _group(mover, dry_run="{{ dag_run.conf.dry_run }}")
+    mover.worker.conf = {"dry_run": True}
+    files = {path for path in mover.folder.rglob("*") if path.is_file()}
+    for task in dag.tasks:
+        if task.task_id != "check":
+            mover.worker.run(task)
+    intents = [mover.worker.xcoms.get((name, INTENT)) for name in STEPS]
+    assert [bool(each) for each in intents] == [
+        *(False, True, True, False),
+        *(True, True, True, False),
+    ]
+    assert mover.worker.xcoms["translate", "return_value"]["verdict"] == "ready"
+    assert mover.worker.xcoms["report", "return_value"]["outcome"] == "not begun"
+    assert {path for path in mover.folder.rglob("*") if path.is_file()} == files
+    assert mover.worker.triggered == {}
+
+
+def test_a_move_above_its_thresholds_asks_a_person(mover: Mover) -> None:
+    """The page shows the status, the forecast, where the job goes, and what Reject leads to."""
+    mover.stop(mover.folder / "source")
+    mover.run(Mm2ReplicatedSensor, **WAITS)
+    mover.run(TranslateOffsetsOperator)
+    task = mover.task(ApproveFailoverOperator, ask="always", response_timeout=3600)
+    assert mover.worker.run(task).type in {"AwaitInputTask", "DeferTask"}  # since 3.3; before
+    (question,) = mover.worker.questions
+    assert question.subject.startswith("Failover (planned) of orders: 0 refused partitions")
+    for text in (
+        "Job orders (planned, source (",
+        "down for: ",
+        "Forecast",
+        f"**Approve** starts the job at target ({mover.job.homes[1].folder})",
+        "the job has been stopped since",
+        "Without an answer until",
+    ):
+        assert text in question.body, text
+
+
+def test_a_failed_move_is_taken_back_and_reported(mover: Mover) -> None:
+    """The last step rolls back, says what comes next, and fails."""
+    mover.until_start(mover.folder / "source")
+    dag = _group(mover, arguments={"report": {"reports": str(mover.folder / "reports")}})
+    mover.worker.states = {"check": "success", "stop_source": "success", "approve": "failed"}
+    with pytest.raises(AirflowFailException, match="the move failed in approve \\(given up\\)"):
+        mover.worker.run(dag.get_task("report"))
+    report = mover.worker.xcoms["report", "return_value"]
+    assert (report["outcome"], report["rollback"]["job"]) == ("given up", "stopped")
+    assert "It may run at source" in report["next"][0]
+    assert len(report["files"]) == 2
+    assert mover.fence(mover.job.homes[0]) is FenceState.OPEN
+
+
+def test_a_finished_move_is_reported(mover: Mover) -> None:
+    """With its numbers and the downtime."""
+    mover.until_start(mover.folder / "source")
+    mover.run(TriggerTargetDagOperator)
+    mover.begin(Path(mover.job.homes[1].folder), 9, 6, 3, 2)
+    mover.run(SparkStartedSensor, **WAITS)
+    report = mover.run(ReportFailoverOperator)
+    assert report["outcome"] == "moved"
+    assert report["status"]["numbers"] == {
+        "refused": 0,
+        "read_again_at_most": 0,
+        "lost_at_most": 0,
+    }
