@@ -5,18 +5,18 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
+from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Positions
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import PLANNED, parse_policy
 from airflow_mm2_offsets.core.times import parse_zoned
-from airflow_mm2_offsets.errors import (
-    ConfigurationError,
-    Mm2OffsetsError,
-)
+from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
+from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
-from airflow_mm2_offsets.operators.pairs import pair_of
-from airflow_mm2_offsets.operators.settings import check_location, given, leaves_job_alone
+from airflow_mm2_offsets.operators.moving import run_name
+from airflow_mm2_offsets.operators.settings import check_location, given, is_true
+from airflow_mm2_offsets.planning.lost_parts import quick
 from airflow_mm2_offsets.positions.reading import PositionsReader
 from airflow_mm2_offsets.spark.offsets import to_positions
 
@@ -29,17 +29,15 @@ class ReadSparkCheckpointOperator(BaseOperator):
         control: Its control location; None where it has none.
         mm2_conn_id: Id of a connection of type ``mm2``, to read the ids of clusters and topics;
             None reads no ids. The ids of a lost source are unknown.
-        request_id: The failover, as ``StopSparkStreamingOperator`` has it.
-        mode: ``disaster``: where the checkpoint's storage is out of reach, or the checkpoint is
+        exchanged: See ``TranslateOffsetsOperator``. May be a templated string.
+        policy: ``disaster``: where the checkpoint's storage is out of reach, or the checkpoint is
             gone, the saved positions count, else ``positions``. A damaged checkpoint is an error
-            in every mode.
+            in every case.
         saved_positions: The folder that ``SaveSparkPositionsOperator`` saves to.
-        positions: Your word where the job stands, if nothing else says so: topic to partition to
-            next offset, as a dict or as Spark's JSON text.
+        positions: Where the job stands, if nothing else says so: topic to partition to next offset,
+            as a dict or as Spark's JSON text.
         positions_as_of: When the job stood at ``positions``: ISO 8601 with a zone. By default the
             time of this task.
-        exchanged: See ``TranslateOffsetsOperator``. May be a templated string.
-        is_dry_run: Note no ids; neither does a drill. May be a templated string.
 
     Returns:
         ``positions`` and ``pending`` (where the batch ends that was begun and not committed, or
@@ -66,16 +64,8 @@ class ReadSparkCheckpointOperator(BaseOperator):
 
     operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
-        "checkpoint",
-        "control",
-        "mm2_conn_id",
-        "request_id",
-        "mode",
-        "saved_positions",
-        "positions",
-        "positions_as_of",
-        "exchanged",
-        "is_dry_run",
+        *("checkpoint", "control", "mm2_conn_id", "exchanged", "policy", "saved_positions"),
+        *("positions", "positions_as_of"),
     )
 
     def __init__(
@@ -84,13 +74,11 @@ class ReadSparkCheckpointOperator(BaseOperator):
         checkpoint: str,
         control: str | None = None,
         mm2_conn_id: str | None = None,
-        request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
-        mode: str = FailoverMode.PLANNED.value,
+        exchanged: bool | str = False,
+        policy: str = PLANNED.name,
         saved_positions: str | None = None,
         positions: Mapping[str, Any] | str | None = None,
         positions_as_of: str | None = None,
-        exchanged: bool | str = False,
-        is_dry_run: bool | str = False,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -99,29 +87,34 @@ class ReadSparkCheckpointOperator(BaseOperator):
         self.checkpoint = checkpoint
         self.control = control
         self.mm2_conn_id = mm2_conn_id
-        self.request_id = request_id
-        self.mode = mode
+        self.exchanged = exchanged
+        self.policy = policy
         self.saved_positions = saved_positions
         self.positions = positions
         self.positions_as_of = positions_as_of
-        self.exchanged = exchanged
-        self.is_dry_run = is_dry_run
 
     @fails_at_once()
-    def execute(self, context: Context) -> dict[str, Any]:  # noqa: ARG002 - Airflow's signature
+    def execute(self, context: Context) -> dict[str, Any]:
         """Read the checkpoint; in a disaster, where it is lost, what was saved of it."""
+        may_be_lost = parse_policy(self.policy).source_may_be_lost
+        positions = self.parse_settings()
         return PositionsReader(
             checkpoint=self.checkpoint,
             open_path=storage_path,
             control=given(self.control),
-            pair=None if self.mm2_conn_id is None else pair_of(self),
-            request_id=self.request_id,
-            notes_ids=not leaves_job_alone(self),
-            may_be_lost=self._is_disaster,
+            pair=self._pair(),
+            request_id=run_name(context),
+            may_be_lost=may_be_lost,
             saved_positions=given(self.saved_positions),
-            positions=self.parse_settings() if self._is_disaster else None,
+            positions=positions if may_be_lost else None,
             as_of=parse_as_of(self, "positions_as_of"),
         ).read()
+
+    def _pair(self) -> ClusterPair | None:
+        if self.mm2_conn_id is None:
+            return None
+        pair = Mm2OffsetHook(self.mm2_conn_id, exchanged=is_true(self, "exchanged")).get_conn()
+        return quick(pair) if parse_policy(self.policy).source_may_be_lost else pair
 
     def parse_settings(self) -> Positions | None:
         """Return the given positions, and check what else stands in for a lost checkpoint.
@@ -130,13 +123,9 @@ class ReadSparkCheckpointOperator(BaseOperator):
             Mm2OffsetsError: A setting is invalid.
         """
         parse_as_of(self, "positions_as_of")
-        if self._is_disaster:
+        if parse_policy(self.policy).source_may_be_lost:
             check_location(self, "saved_positions")
         return parse_positions(self, "positions")
-
-    @property
-    def _is_disaster(self) -> bool:
-        return self.mode == FailoverMode.DISASTER
 
 
 def parse_as_of(task: BaseOperator, field: str) -> str | None:

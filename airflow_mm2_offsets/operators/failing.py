@@ -1,7 +1,6 @@
 """Decides which errors Airflow retries; every operator and sensor runs under it.
 
-What runs under it is a step, too: it has a span, its log names the run, and a mode that names no
-mode is refused before it begins.
+What runs under it is a step, too: it has a span, and its log names the run.
 """
 
 from collections.abc import Callable
@@ -13,12 +12,10 @@ from typing import ParamSpec, TypeVar
 from airflow.providers.common.compat.sdk import (
     AirflowFailException,
     AirflowSensorTimeout,
-    BaseOperator,
 )
 
 from airflow_mm2_offsets.errors import Mm2OffsetsError, as_class
 from airflow_mm2_offsets.observability import run_step
-from airflow_mm2_offsets.operators.settings import check_mode
 from airflow_mm2_offsets.operators.step import find_step
 
 P = ParamSpec("P")
@@ -51,9 +48,6 @@ class _FailsAtOnce:
                 if step is not None:
                     stack.enter_context(run_step(step))
                 stack.enter_context(self)
-                for each in arguments:
-                    if isinstance(each, BaseOperator):
-                        check_mode(each)
                 return function(*args, **kwargs)
 
         return run

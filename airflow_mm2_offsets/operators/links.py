@@ -1,7 +1,7 @@
 """The extra links of a task: they open the page in Airflow where a person reads what it did.
 
 Airflow keeps a link as an XCom when a task ends. The page finds the newest tasks of a connection by
-these, so that a link also names the connection, the mode and what the task does to the job.
+these, so that a link also names the connection, the policy and what the task does to the job.
 """
 
 from collections.abc import Mapping
@@ -11,8 +11,6 @@ from urllib.parse import urlencode
 
 import attrs
 from airflow.providers.common.compat.sdk import BaseOperator, BaseOperatorLink
-
-from airflow_mm2_offsets.core.mode import FailoverMode
 
 PAGE_PATH = "mm2-offsets/page"
 """Where the plugin mounts the page (``plugins.rest``), below whatever path Airflow is served at."""
@@ -70,9 +68,9 @@ class PageLink(BaseOperatorLink):
         }
         if isinstance(conn_id := getattr(operator, "mm2_conn_id", None), str):
             query["conn_id"] = conn_id
-        mode = getattr(operator, "mode", None)
-        if mode in set(FailoverMode):  # Airflow calls how a sensor waits its mode, too
-            query["mode"] = str(mode)
+        move = getattr(operator, "move", None)
+        if isinstance(move, Mapping):
+            query["policy"] = str(move.get("policy"))
         if str(getattr(operator, "is_dry_run", False)).lower() == "true":
             query["is_dry_run"] = "true"
         if self.job:

@@ -12,7 +12,7 @@ from airflow.providers.common.compat.sdk import (
 from airflow.sdk.exceptions import AirflowRuntimeError
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core import FailoverPlan, Positions
 from airflow_mm2_offsets.errors import ConfigurationError, as_class
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
@@ -24,6 +24,7 @@ from airflow_mm2_offsets.moves.move import Move, Mover
 from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.operators.plan_settings import read_named_plan
 from airflow_mm2_offsets.planning.lost_parts import quick
+from airflow_mm2_offsets.positions.reading import PositionsReader
 from airflow_mm2_offsets.triggers.drill import ENDED, read_run_state
 
 INTENT = "intent"
@@ -81,7 +82,15 @@ def mover_of(task: BaseOperator, context: AnyContext) -> Mover:
     Raises:
         ConfigurationError: See ``request_of`` and ``job_of``.
     """
-    request = request_of(task)
+    return mover_for(request_of(task), context)
+
+
+def mover_for(request: MoveRequest, context: AnyContext) -> Mover:
+    """Return what carries the steps of a requested move out.
+
+    Raises:
+        ConfigurationError: See ``job_of``.
+    """
     return Mover(
         job=job_of(request),
         run=run_name(context),
@@ -181,3 +190,38 @@ def skip_in_dry_run(task: BaseOperator, context: Context, intent: str) -> None:
         intent = without_login(intent)
         context["ti"].xcom_push(key=INTENT, value=intent)
         raise AirflowSkipException(f"dry run: it would {intent}")
+
+
+def record_proof(
+    mover: Mover,
+    proof: Mapping[str, Any],
+    *,
+    positions: Positions | None = None,
+    as_of: str | None = None,
+) -> dict[str, Any]:
+    """Read where a job has stopped, record it with the proof of the stop, and return both.
+
+    Args:
+        mover: The run's, whose move has begun.
+        proof: What ``StopWatch`` or a platform's silence has shown.
+        positions: In a disaster: where the user says that the job stands.
+        as_of: When it stood there, ISO 8601 with its zone.
+
+    Raises:
+        Mm2OffsetsError: See ``PositionsReader.read`` and ``Mover.record``.
+    """
+    move = mover.find()
+    read = PositionsReader(
+        checkpoint=move.here.checkpoint,
+        open_path=mover.open_path,
+        control=move.here.control if move.job.is_controlled else None,
+        pair=pair_of_move(move) if move.there else None,
+        request_id=move.request_id,
+        may_be_lost=move.policy.source_may_be_lost,
+        saved_positions=move.job.saved_positions,
+        positions=positions,
+        as_of=as_of,
+    ).read()
+    facts = {**proof, "request_id": move.request_id, **read}
+    mover.record(Event.PROVE, **facts)
+    return facts

@@ -12,7 +12,7 @@ from airflow.providers.common.compat.sdk import Context
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import FailoverPlan
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import PLANNED, parse_policy
 from airflow_mm2_offsets.core.summary import fold
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError, PlanError, ReconciliationError
@@ -23,9 +23,8 @@ from airflow_mm2_offsets.kafka.client_properties import TOKEN_URL, format_proper
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
-from airflow_mm2_offsets.operators.pairs import pair_of
 from airflow_mm2_offsets.operators.reconcile_partitions import SIDES, find_partitions
-from airflow_mm2_offsets.operators.settings import check_location, is_true, parse_mode, whole_number
+from airflow_mm2_offsets.operators.settings import check_location, is_true, whole_number
 from airflow_mm2_offsets.operators.spark_conf import is_cluster_mode, with_allowed_url
 from airflow_mm2_offsets.planning.stored_plan import whole_plan
 from airflow_mm2_offsets.reconcile import read_report
@@ -59,8 +58,8 @@ class ReconcileOperator(SparkSubmitOperator):
             sink does not keep them as they are.
         max_duplicates: Without a plan: how many duplicates are allowed.
         examples: How many differences of each kind the report shows.
-        mode: The mode of the failover. In a drill the source job runs on: only what the drill's
-            job has read is compared.
+        policy: The move's. In a drill the source job runs on: only what the drill's job has read
+            is compared.
         exchanged: See ``TranslateOffsetsOperator``. May be a templated string.
         source_properties: A file of Kafka's Java client properties where the driver runs; None
             makes them of the connection.
@@ -81,7 +80,7 @@ class ReconcileOperator(SparkSubmitOperator):
         *SparkSubmitOperator.template_fields,
         *("report", "mm2_conn_id", "plan", "committed", "ranges", "topics", "start_time"),
         *("end_time", "sinks", "kafka", "source_properties", "target_properties"),
-        *("mode", "exchanged", "show_keys"),
+        *("policy", "exchanged", "show_keys"),
     )
 
     def __init__(
@@ -101,7 +100,7 @@ class ReconcileOperator(SparkSubmitOperator):
         kafka: Mapping[str, str | None] | None = None,
         max_duplicates: int = 0,
         examples: int = 10,
-        mode: str = FailoverMode.PLANNED.value,
+        policy: str = PLANNED.name,
         exchanged: bool | str = False,
         source_properties: str | None = None,
         target_properties: str | None = None,
@@ -124,7 +123,7 @@ class ReconcileOperator(SparkSubmitOperator):
         self.kafka = kafka
         self.max_duplicates = max_duplicates
         self.examples = examples
-        self.mode = mode
+        self.policy = policy
         self.exchanged = exchanged
         self.source_properties = source_properties
         self.target_properties = target_properties
@@ -136,7 +135,8 @@ class ReconcileOperator(SparkSubmitOperator):
         self._check_arguments()
         self.parse_settings()
         plan = self._parse_plan()
-        pair = pair_of(self)
+        exchanged = is_true(self, "exchanged")
+        pair = Mm2OffsetHook(self.mm2_conn_id, exchanged=exchanged).get_conn()
         with self._job_arguments(pair, self._request(pair, plan)):
             self._submit(context)
         max_duplicates = plan.max_reread if plan else self.max_duplicates
@@ -211,7 +211,7 @@ class ReconcileOperator(SparkSubmitOperator):
         )
 
     def _is_drill(self) -> bool:
-        return parse_mode(self.task_id, self.mode) is FailoverMode.DRILL
+        return parse_policy(self.policy).leaves_job_alone
 
     def _compared_sinks(self) -> Sequence[Mapping[str, Any]]:
         """Return the sinks; in a drill the source's own job runs on, and its sink with it."""

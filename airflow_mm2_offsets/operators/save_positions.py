@@ -10,19 +10,20 @@ from upath import UPath
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.moves.fences import read_fence
+from airflow_mm2_offsets.moves.journal import FenceState
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.positions.checkpoint import read_checkpoint_of
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
-from airflow_mm2_offsets.spark.fence import FenceState, read_fence
 from airflow_mm2_offsets.spark.saved_positions import save_positions, saved_positions_path
 
 
 class SaveSparkPositionsOperator(BaseOperator):
     """Saves the committed positions of a Spark job in a storage that outlives the checkpoint's.
 
-    ``ReadSparkCheckpointOperator(mode="disaster", saved_positions=...)`` reads them where the
+    ``ReadSparkCheckpointOperator(policy="disaster", saved_positions=...)`` reads them where the
     checkpoint is lost. Run it on a schedule: the job reads again what it processed since.
 
     Args:

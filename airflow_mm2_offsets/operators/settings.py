@@ -2,14 +2,8 @@
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.errors import ConfigurationError, did_you_mean
+from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.storage import storage_path
-
-_SHARED_TRUTHS = (
-    *("is_dry_run", "exchanged", "source_is_gone", "changed_records"),
-    *("note_ids", "skip_damaged", "honours_drill", "show_keys"),
-)
 
 _TRUTH = {"true": True, "false": False, "": False, "none": False}
 """Jinja writes a param that is null as ``None``."""
@@ -32,41 +26,6 @@ def parse_truth(task_id: str, field: str, value: object) -> bool:
         raise ConfigurationError(
             f"task {task_id}: {field} is {value!r}; give True or False"
         ) from error
-
-
-def parse_mode(task_id: str, value: object) -> FailoverMode:
-    """Return the mode of a failover.
-
-    Raises:
-        ConfigurationError: It names no mode.
-    """
-    try:
-        return FailoverMode(str(value))
-    except ValueError as error:
-        modes = [*FailoverMode]
-        similar = did_you_mean(str(value), modes, otherwise="")
-        raise ConfigurationError(
-            f"task {task_id}: mode is {value!r}; {similar}{similar and ' '}give one of "
-            f"{', '.join(modes)}"
-        ) from error
-
-
-def check_mode(task: BaseOperator) -> None:
-    """Raise ConfigurationError where a task has a failover's mode that names none."""
-    if "mode" in task.template_fields:  # a sensor's mode is Airflow's
-        parse_mode(task.task_id, getattr(task, "mode", None))
-
-
-def parse_common_settings(task: BaseOperator) -> None:
-    """Parse the settings that tasks of a failover share, as far as a task has them.
-
-    Raises:
-        ConfigurationError: One is invalid.
-    """
-    for field in _SHARED_TRUTHS:
-        if hasattr(task, field):
-            is_true(task, field)
-    check_mode(task)
 
 
 def whole_number(task: BaseOperator, field: str) -> int:
@@ -102,13 +61,3 @@ def check_location(task: BaseOperator, field: str) -> None:
 def given(value: object) -> str | None:
     """Return an optional text; Jinja writes a param that is null as "None"."""
     return None if value is None or str(value) in {"", "None"} else str(value)
-
-
-def leaves_job_alone(task: BaseOperator) -> bool:
-    """Tell whether the source job runs on, and nothing of it may be changed: drill and dry run.
-
-    Raises:
-        ConfigurationError: The task's ``mode`` or ``is_dry_run`` is invalid.
-    """
-    mode = parse_mode(task.task_id, getattr(task, "mode", FailoverMode.PLANNED))
-    return mode is FailoverMode.DRILL or is_true(task, "is_dry_run")

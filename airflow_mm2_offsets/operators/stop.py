@@ -12,7 +12,6 @@ from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.moves.folders import JobFolders, check_before_stop
-from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.moves.move import Move, Mover, job_at
 from airflow_mm2_offsets.moves.stopping import answer_for, check_asked
 from airflow_mm2_offsets.operators.checkpoint import parse_as_of, parse_positions
@@ -23,7 +22,7 @@ from airflow_mm2_offsets.operators.moving import (
     MoveArgument,
     ended_run,
     mover_of,
-    pair_of_move,
+    record_proof,
     request_of,
     run_name,
     skip_in_dry_run,
@@ -32,7 +31,6 @@ from airflow_mm2_offsets.operators.moving import (
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
 from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.operators.stop_times import check_times
-from airflow_mm2_offsets.positions.reading import PositionsReader
 from airflow_mm2_offsets.spark.control import StopProof, read_driver
 from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, withdrawal_line
@@ -136,9 +134,9 @@ class StopSparkStreamingOperator(DeferrablePolling):
             intent = f"stop job {before.job.name} at {before.here}, and wait for the proof"
             skip_in_dry_run(self, context, intent)
         if lost := self._why_lost(before):
-            move = mover.ask(takes_over=ended_run(before.last))
+            mover.ask(takes_over=ended_run(before.last))
             self.log.warning("By your word (source_is_gone) no driver runs: %s", lost)
-            return self._prove(mover, move, {"proof": StopProof.ASSERTED.value, "error": lost})
+            return self._prove(mover, {"proof": StopProof.ASSERTED.value, "error": lost})
         if mover.job.is_controlled:
             check_before_stop(JobFolders.of(before.here, storage_path), before.request_id)
         else:
@@ -189,7 +187,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
                 StopProof(proof["proof"]),
                 checkpoint=storage_path(move.here.checkpoint),
             )
-        return self._prove(mover, move, proof)
+        return self._prove(mover, proof)
 
     def kill_then_wait(
         self, context: Mapping[str, Any], event: Mapping[str, Any]
@@ -237,25 +235,16 @@ class StopSparkStreamingOperator(DeferrablePolling):
         home = move.here
         return why_lost(storage_path(home.control if move.job.is_controlled else home.checkpoint))
 
-    def _prove(self, mover: Mover, move: Move, proof: Mapping[str, Any]) -> dict[str, Any]:
+    def _prove(self, mover: Mover, proof: Mapping[str, Any]) -> dict[str, Any]:
         """Read where the job has stopped, and record it with the proof."""
-        facts = {**proof, "request_id": move.request_id, **self._read_positions(move)}
-        mover.record(Event.PROVE, **facts)
-        self.log.info("Stopped at batch %s: %s", facts["committed_batch"], facts["proof"])
-        return facts
-
-    def _read_positions(self, move: Move) -> dict[str, Any]:
-        return PositionsReader(
-            checkpoint=move.here.checkpoint,
-            open_path=storage_path,
-            control=move.here.control if move.job.is_controlled else None,
-            pair=pair_of_move(move) if move.there else None,
-            request_id=move.request_id,
-            may_be_lost=move.policy.source_may_be_lost,
-            saved_positions=move.job.saved_positions,
+        facts = record_proof(
+            mover,
+            proof,
             positions=parse_positions(self, "positions"),
             as_of=parse_as_of(self, "positions_as_of"),
-        ).read()
+        )
+        self.log.info("Stopped at batch %s: %s", facts["committed_batch"], facts["proof"])
+        return facts
 
     @contextmanager
     def _withdrawal_on_error(self, mover: Mover) -> Iterator[None]:

@@ -7,17 +7,16 @@ from typing import Any
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.spark.cadence import Cadence, read_cadence
-from airflow_mm2_offsets.spark.checkpoint import ListedFile
-from airflow_mm2_offsets.spark.control import Driver, read_driver
+from airflow_mm2_offsets.spark.checkpoint import ListedFile, listing
+from airflow_mm2_offsets.spark.control import Driver, StopProof, read_driver
 from airflow_mm2_offsets.spark.stop_proof import FILES, digest_of
-from airflow_mm2_offsets.triggers.polling import Done, NotYet
-from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
+from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
 MISSED_BATCHES = 3
 """How many of a job's longest recent gaps between batches silence must outlast."""
 
 
-class CancelledJobTrigger(SparkStoppedTrigger):
+class CancelledJobTrigger(PollingTrigger):
     """Waits until the checkpoint of a cancelled job has not changed for long enough.
 
     Long enough is ``quiet_period``, and at least three times the longest of the last gaps between
@@ -54,28 +53,25 @@ class CancelledJobTrigger(SparkStoppedTrigger):
         **times: Any,
     ) -> None:
         """Keep the settings."""
-        super().__init__(
-            control=control,
-            checkpoint=checkpoint,
-            request_id=request_id,
-            quiet_period=quiet_period,
-            **times,
-        )
+        super().__init__(**times)
+        self.control = control
+        self.checkpoint = checkpoint
+        self.request_id = request_id
+        self.quiet_period = quiet_period
         self.cancelled_by = cancelled_by
         self.trigger_interval = trigger_interval
         self.cancelled_at = cancelled_at
+        self._last_state: tuple[object, ...] = ()
+        self._unchanged_since = 0.0
         self._files_before: frozenset[ListedFile] | None = None
         self._changed: tuple[str, ...] = ()
         self._cadence = Cadence()
-
-    async def on_kill(self) -> None:
-        """Nothing was asked of the job, so there is nothing to withdraw."""
 
     def poll(self) -> Done | NotYet:
         """Look at the checkpoint, and at the heartbeat where there is one."""
         driver = read_driver(storage_path(self.control)) if self.control else None
         files = self._listed()
-        unchanged = self._unchanged_seconds(driver, None, files)
+        unchanged = self._unchanged_seconds(driver, files)
         required = self._required(driver)
         if unchanged >= required:
             self._check_not_begun_since()
@@ -86,9 +82,15 @@ class CancelledJobTrigger(SparkStoppedTrigger):
             f"{where}: {self._why(required)}"
         )
 
+    def _unchanged_seconds(self, driver: Driver | None, files: frozenset[ListedFile]) -> float:
+        state = (driver and (driver.run_id, driver.heartbeat), files)
+        if state != self._last_state:
+            self._last_state, self._unchanged_since = state, time.monotonic()
+        return time.monotonic() - self._unchanged_since
+
     def _listed(self) -> frozenset[ListedFile]:
         """Return the checkpoint's files, and note which have changed."""
-        files = self._files()
+        files = listing(storage_path(self.checkpoint))
         before, self._files_before = self._files_before, files
         if files == before:
             return files
@@ -162,8 +164,12 @@ class CancelledJobTrigger(SparkStoppedTrigger):
         self, driver: Driver | None, files: frozenset[ListedFile], unchanged: float
     ) -> dict[str, Any]:
         return {
-            **self._result(driver, None),
-            "proof": self.proof_if_silent,
+            "request_id": self.request_id,
+            "application_id": driver and driver.application_id,
+            "batch_id": None,
+            "clean": False,
+            "error": None,
+            "proof": StopProof.SILENT.value,
             FILES: digest_of(files),
             "basis": f"quiet checkpoint after cancel by {self.cancelled_by}",
             "quiet_seconds": round(unchanged, 1),

@@ -12,9 +12,9 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.locations import is_within, overlap, same_folder, spark_location
+from airflow_mm2_offsets.moves.folders import is_beating
 from airflow_mm2_offsets.spark.control import read_driver
 from airflow_mm2_offsets.spark.drill import ANOTHER, MARK, foreign_entries, listed, read_mark
-from airflow_mm2_offsets.spark.originals import is_beating
 
 _ABSENT = {None, "", "None"}
 """Jinja writes a param that is null as "None"."""
