@@ -29,7 +29,7 @@ from airflow_mm2_offsets.operators.target_dag import find_dag_problems
 from airflow_mm2_offsets.spark.offsets import format_offsets
 from airflow_mm2_offsets.storage import list_directory
 
-HANDED_OVER = ("starting_offsets", "topic", "token")
+HANDED_OVER = ("starting_offsets", "topic", "folder", "token")
 """The XComs of ``HandOverOperator``, which the task that submits the job pulls."""
 
 

@@ -126,6 +126,7 @@ class BeforeSubmit(PlatformStep):
                 f"an earlier try of this task may have submitted the job, which has begun nothing "
                 f"at {move.there} yet: nothing was submitted by this try. Look on the platform: if "
                 f"the job is there, mark this task as success and wait for its first batch; if "
-                f"not, start a new run once this one has ended. A submit with a token of the "
-                f"platform needs no look: give it one, and submit_is_idempotent=True"
+                f"not, say where it runs (`airflow-mm2-offsets jobs settle {move.job.name} --at "
+                f"{move.here.cluster}`) and start a new run. A submit with a token of the platform "
+                f"needs no look: give it one, and submit_is_idempotent=True"
             )

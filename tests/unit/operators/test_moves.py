@@ -1,15 +1,22 @@
 """A whole move, task by task, through the job's journal: there, home, and given up."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import DAG, AirflowFailException, BaseOperator
+from airflow.providers.standard.operators.python import PythonOperator
 from upath import UPath
 
-from airflow_mm2_offsets.errors import HandoverError, NotReadyError
+from airflow_mm2_offsets.errors import (
+    ConfigurationError,
+    HandoverError,
+    NotReadyError,
+    StopError,
+)
 from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Entry, Event, FenceState, Journal, State
@@ -48,9 +55,8 @@ class Mover:
             Home(cluster=side, folder=str(self.folder / side)) for side in ("source", "target")
         )
         records = str(self.folder / "records")
-        return SparkJob(
-            name="orders", homes=homes, dag="orders_stream", records=records, **self.more
-        )
+        settings = {"dag": "orders_stream", **self.more}
+        return SparkJob(name="orders", homes=homes, records=records, **settings)
 
     def entries(self) -> list[Entry]:
         return Journal(UPath(self.job.journal)).entries()
@@ -66,6 +72,14 @@ class Mover:
         with DAG("failover", schedule=None):
             move = MoveRequest(job=self.job, policy=self.policy)
             return operator(task_id=operator.__name__, move=move, **settings)  # type: ignore[call-arg]
+
+    def run_task(self, task: BaseOperator) -> str:
+        """Run a task of a group to its end; return how it ended."""
+        ended = self.worker.run(task)
+        while ended.type == "DeferTask":
+            (event,) = events(rebuild(ended))
+            ended = self.worker.run(task, after=ended, event=event)
+        return str(getattr(ended, "state", "success")).rpartition(".")[2].upper()
 
     def run(self, operator: type[BaseOperator], **settings: Any) -> Any:  # noqa: ANN401
         """Run a task to its end; return what it returned."""
@@ -357,3 +371,96 @@ def test_a_finished_move_is_reported(mover: Mover) -> None:
         "read_again_at_most": 0,
         "lost_at_most": 0,
     }
+
+
+class TestPlatform:
+    """A job that its platform cancels and submits; nothing of it obeys a fence."""
+
+    @pytest.fixture
+    def mover(self, mover: Mover) -> Mover:
+        """The same job without stop control and without a DAG."""
+        mover.more = {"is_controlled": False, "dag": None}
+        return mover
+
+    def _group(self, mover: Mover, calls: list[str], **settings: Any) -> DAG:
+        with DAG("failover", schedule=None) as dag:
+            failover_tasks(
+                job=mover.job,
+                prefix_group_id=False,
+                stop=partial(PythonOperator, python_callable=lambda: calls.append("cancel")),
+                submit=partial(PythonOperator, python_callable=lambda: calls.append("submit")),
+                arguments={"stop_source": {"quiet_period": 0.05, **WAITS}},
+                deferrable=True,
+                **settings,
+            )
+        return dag
+
+    def _until_submit(self, mover: Mover, dag: DAG) -> None:
+        for name in ("cancel_source", "stop_source", "wait_replicated", "translate", "hand_over"):
+            mover.run_task(dag.get_task(name))
+
+    def test_it_is_cancelled_and_submitted_once(self, mover: Mover) -> None:
+        """A second try submits nothing, and says what to look for."""
+        calls: list[str] = []
+        dag = self._group(mover, calls)
+        self._until_submit(mover, dag)
+        mover.run_task(dag.get_task("start_target"))
+        with pytest.raises(HandoverError, match="may have submitted the job"):
+            mover.run_task(dag.get_task("start_target"))
+        assert calls == ["cancel", "submit"]
+        names = ["ask", "note", "prove", "note", "note", "hand over", "submit"]
+        assert mover.events() == names
+        proof = mover.entries()[2].facts
+        assert proof["basis"].startswith("quiet checkpoint after cancel by PythonOperator")
+
+    def test_a_platform_with_a_token_is_asked_again(self, mover: Mover) -> None:
+        """It starts one job of several submits."""
+        calls: list[str] = []
+        dag = self._group(mover, calls, submit_is_idempotent=True)
+        self._until_submit(mover, dag)
+        for _ in range(2):
+            mover.run_task(dag.get_task("start_target"))
+        assert calls == ["cancel", "submit", "submit"]
+        mover.begin(Path(mover.job.homes[1].folder), 9, 6, 3, 2)
+        assert mover.run_task(dag.get_task("start_target")) == "SKIPPED"
+        assert len(calls) == 3
+
+    def test_nothing_is_submitted_before_the_hand_over(self, mover: Mover) -> None:
+        """A task that was marked as success by hand hands nothing over."""
+        calls: list[str] = []
+        dag = self._group(mover, calls)
+        with pytest.raises(HandoverError, match="has not handed job orders over"):
+            mover.run_task(dag.get_task("start_target"))
+        assert calls == []
+
+    def test_a_job_that_came_back_is_not_submitted(self, mover: Mover) -> None:
+        """A restart policy has started it where it was."""
+        calls: list[str] = []
+        dag = self._group(mover, calls)
+        self._until_submit(mover, dag)
+        _job_at(mover.folder / "source").commit(1, 5, 6, 3, 2)
+        with pytest.raises(HandoverError, match="was written to since"):
+            mover.run_task(dag.get_task("start_target"))
+        assert calls == ["cancel"]
+
+    def test_silence_without_a_cancel_proves_nothing(self, mover: Mover) -> None:
+        """The task that cancels was marked as success by hand."""
+        dag = self._group(mover, [])
+        mover.worker.run(dag.get_task("cancel_source"))
+        worker, mover.worker.run_id = mover.worker, "manual__2"
+        worker.triggered["failover", "manual__1"] = {}
+        worker.run_states["failover", "manual__1"] = "failed"
+        with pytest.raises((StopError, HandoverError)):
+            mover.run_task(dag.get_task("stop_source"))
+
+    @pytest.mark.parametrize(
+        "changes",
+        [{"is_controlled": True}, {"dag": "orders_stream"}],
+    )
+    def test_a_job_that_contradicts_its_operators_is_refused(
+        self, mover: Mover, changes: dict[str, Any]
+    ) -> None:
+        """It is stopped in one way, and started in one."""
+        mover.more |= changes
+        with pytest.raises(ConfigurationError, match="orders"):
+            self._group(mover, [])
