@@ -14,7 +14,11 @@ from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 def conf_for(home: Home) -> dict[str, str]:
     """Return the conf by which a job's DAG starts it at a home."""
     output = {"output": home.sink} if home.output else {}
-    return {"kafka_conn_id": home.kafka_conn_id, "folder": home.folder, **output}
+    return {
+        "kafka_conn_id": home.kafka_conn_id,
+        "folder": home.spark_folder or home.folder,
+        **output,
+    }
 
 
 def start_job(

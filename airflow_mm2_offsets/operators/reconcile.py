@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.providers.common.compat.sdk import Context
+from airflow.providers.common.compat.sdk import AirflowSkipException, Context
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import FailoverPlan
@@ -21,8 +21,18 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.job import py_files
 from airflow_mm2_offsets.kafka.client_properties import TOKEN_URL, format_properties, to_java
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.moves.journal import Event
+from airflow_mm2_offsets.moves.overview import moves_in
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
+from airflow_mm2_offsets.operators.moving import (
+    MoveArgument,
+    mirror_of,
+    mover_of,
+    skip_in_dry_run,
+    to_template,
+)
+from airflow_mm2_offsets.operators.plan_settings import read_named_plan
 from airflow_mm2_offsets.operators.reconcile_partitions import SIDES, find_partitions
 from airflow_mm2_offsets.operators.settings import check_location, is_true, whole_number
 from airflow_mm2_offsets.operators.spark_conf import is_cluster_mode, with_allowed_url
@@ -39,6 +49,7 @@ class ReconcileOperator(SparkSubmitOperator):
     cleared task submits again only with ``durable=False``. docs/reconcile.md has the definitions.
 
     Args:
+        move: Compare what a move has moved: its journal says which records, and which outputs.
         report: A folder for this run alone that Spark and Airflow both reach. The job writes
             ``report.json`` there, and ``differences``, a Parquet of every difference.
         mm2_conn_id: Id of a connection of type ``mm2``.
@@ -80,13 +91,14 @@ class ReconcileOperator(SparkSubmitOperator):
         *SparkSubmitOperator.template_fields,
         *("report", "mm2_conn_id", "plan", "committed", "ranges", "topics", "start_time"),
         *("end_time", "sinks", "kafka", "source_properties", "target_properties"),
-        *("policy", "exchanged", "show_keys"),
+        *("move", "policy", "exchanged", "show_keys"),
     )
 
     def __init__(
         self,
         *,
-        report: str,
+        move: MoveArgument | None = None,
+        report: str = "",
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         read: Sequence[str] = SIDES,
         plan: Mapping[str, Any] | str | None = None,
@@ -109,6 +121,7 @@ class ReconcileOperator(SparkSubmitOperator):
     ) -> None:
         """Keep the settings."""
         super().__init__(**{"application": JOB_FILE, "name": "mm2-reconcile", **kwargs})
+        self.move = to_template(move)
         self.report = report
         self.mm2_conn_id = mm2_conn_id
         self.read = read
@@ -132,6 +145,8 @@ class ReconcileOperator(SparkSubmitOperator):
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override] # it has a result
         """Let Spark compare; fail if the report has more differences than were announced."""
+        if self.move is not None:
+            self._take(context)
         self._check_arguments()
         self.parse_settings()
         plan = self._parse_plan()
@@ -150,6 +165,29 @@ class ReconcileOperator(SparkSubmitOperator):
         push("return_value", result)
         report.check()
         return result
+
+    def _take(self, context: Context) -> None:
+        """Take what is to be compared from a move's journal."""
+        skip_in_dry_run(self, context, "compare both clusters and the outputs")
+        move = mover_of(self, context).find()
+        if not move.number:
+            arrived_moves = [
+                each for each in moves_in(move.job, move.entries) if each.has_begun_there
+            ]
+            move = arrived_moves[-1] if arrived_moves else move
+        arrived = move.facts(Event.ARRIVE)
+        if move.there is None or not arrived:
+            raise AirflowSkipException(f"job {move.job.name} has not arrived: nothing is compared")
+        if move.policy.source_may_be_lost:
+            raise AirflowSkipException("the source may be lost: nothing is compared")
+        self.mm2_conn_id, self.exchanged = mirror_of(move)
+        self.plan = read_named_plan(str(move.noted("plan"))).to_json()
+        self.committed = arrived["positions"]
+        self.sinks = self.sinks or [
+            {"cluster": "source", "path": move.here.sink},
+            {"cluster": "target", "path": move.there.sink},
+        ]
+        self.report = self.report or f"{move.there.folder}/verified"
 
     def _submit(self, context: Context) -> None:
         self.py_files = ",".join(filter(None, [py_files(), self.py_files]))

@@ -15,6 +15,7 @@ from airflow_mm2_offsets.operators.approve import ApproveFailoverOperator
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.handover import HandOverOperator, TriggerTargetDagOperator
 from airflow_mm2_offsets.operators.platform import AfterCancel, BeforeCancel, BeforeSubmit
+from airflow_mm2_offsets.operators.reconcile import ReconcileOperator
 from airflow_mm2_offsets.operators.report import ReportFailoverOperator
 from airflow_mm2_offsets.operators.rollback import WITHDRAW
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
@@ -45,6 +46,7 @@ STEPS: Mapping[str, type[BaseOperator]] = {
     "report": ReportFailoverOperator,
 }
 """The tasks in their order; the journal carries what one of them tells the next."""
+VERIFY = "verify"
 OF_STOP, OF_SUBMIT = "cancel_source", "hand_over"
 """The further tasks of a group that is given ``stop``, or ``submit``."""
 QUIET_PERIOD = 60.0
@@ -64,6 +66,7 @@ def failover_tasks(
     stop: OperatorFactory | None = None,
     submit: OperatorFactory | None = None,
     submit_is_idempotent: bool = False,
+    verify: bool = False,
     approve: str = Ask.ABOVE_THRESHOLDS.value,
     on_failure: str = WITHDRAW,
     deferrable: bool | None = True,
@@ -96,6 +99,7 @@ def failover_tasks(
             ``from_hand_over``. It must return when the job is submitted, and not wait for its end.
         submit_is_idempotent: Whether the platform starts one job, however often ``submit`` runs in
             one move, because ``submit`` gives the platform a token or a name.
+        verify: Compare both clusters and the outputs at the end: adds the task ``verify``.
         approve: When a person is asked: ``above_thresholds``, ``always`` or ``never``.
         on_failure: What a failure before the hand-over undoes: see ``RollbackFailoverOperator``.
         deferrable: Wait in the triggerer: no wait holds a worker's slot. False: in the worker;
@@ -114,6 +118,8 @@ def failover_tasks(
     _check_start(job, stop, submit)
     move = MoveRequest(job=job, policy=policy, dry_run=dry_run, source_is_gone=source_is_gone)
     steps = _steps(move, stop, submit, submit_is_idempotent=submit_is_idempotent)
+    if verify:
+        steps = _with(steps, "report", {VERIFY: _step_of(ReconcileOperator, move)}, steps["report"])
     for name in own:
         if name not in steps:
             hint = did_you_mean(name, steps, otherwise=f"name one of {', '.join(steps)}")
@@ -122,6 +128,8 @@ def failover_tasks(
         "check": {"positions": positions, "options": options},
         "translate": {"options": options},
         "approve": {"ask": approve},
+        # A lost worker leaves its Spark driver behind, which may still write the report.
+        VERIFY: {"retries": 0},
         "report": {"on_failure": on_failure},
     }
     if stop is None:
@@ -158,7 +166,7 @@ def _steps(
     """Return what makes each task, in their order."""
 
     def of(operator: type[BaseOperator]) -> Step:
-        return lambda name, given: operator(task_id=name, move=move, **given)  # type: ignore[call-arg]
+        return _step_of(operator, move)
 
     steps: dict[str, Step] = {name: of(operator) for name, operator in STEPS.items()}
     as_json = move.to_json()
@@ -178,6 +186,10 @@ def _steps(
             own = lambda name, given: inner(name, {"retries": 0, **given})  # noqa: E731
         steps = _with(steps, "start_target", {OF_SUBMIT: of(HandOverOperator)}, own)
     return steps
+
+
+def _step_of(operator: type[BaseOperator], move: MoveRequest) -> Step:
+    return lambda name, given: operator(task_id=name, move=move, **given)  # type: ignore[call-arg]
 
 
 def _with(

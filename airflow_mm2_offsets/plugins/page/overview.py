@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
 
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import DRILL
 from airflow_mm2_offsets.core.readiness import CheckStatus
 from airflow_mm2_offsets.plugins.page.records import LinkedTask, TaskRef
 
@@ -99,8 +99,8 @@ def make_rows(
         read: Is asked for the newest of each connection only.
     """
     real = [each for each in reports if not each.is_dry_run]
-    failovers = [each for each in real if each.mode != FailoverMode.DRILL]
-    drills = [each for each in real if each.mode == FailoverMode.DRILL]
+    failovers = [each for each in real if each.policy != DRILL.name]
+    drills = [each for each in real if each.policy == DRILL.name]
     return [
         ConnectionRow(
             conn_id=conn_id,

@@ -49,7 +49,7 @@ class LinkedTask:
     ended: datetime
     """When Airflow kept the link: at the end of the task's last try."""
     conn_id: str | None = None
-    mode: str | None = None
+    policy: str | None = None
     is_dry_run: bool = False
     job: str = ""
     """What the task does to the job."""
@@ -241,7 +241,7 @@ def _linked(rows: Any) -> Iterator[LinkedTask]:  # noqa: ANN401 - rows of SQLAlc
             ended=timestamp,
             # A task that failed before its templates were rendered names none.
             conn_id=None if conn_id is None or "{{" in conn_id else conn_id,
-            mode=query.get("mode"),
+            policy=query.get("policy"),
             is_dry_run=query.get("is_dry_run") == "true",
             job=query.get("job", ""),
         )

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import AfterValidator
 
 from airflow_mm2_offsets.api.workers import PlanWorkers
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import DRILL
 from airflow_mm2_offsets.plugins.page import records
 from airflow_mm2_offsets.plugins.page.access import User
 from airflow_mm2_offsets.plugins.page.overview import make_rows
@@ -175,6 +175,6 @@ def _timeline(
     *,
     has_ended: bool,
 ) -> Timeline | None:
-    is_drill = any(each.mode == FailoverMode.DRILL for each in linked)
+    is_drill = any(each.policy == DRILL.name for each in linked)
     now = None if has_ended else datetime.now(UTC)
     return make_timeline(tries, () if is_drill else linked, results, now=now)
