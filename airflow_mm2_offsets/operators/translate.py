@@ -316,14 +316,14 @@ class TranslateOffsetsOperator(BaseOperator):
             ConfigurationError: A setting is invalid, or the first plan is not there.
         """
         options = parse_plan_settings(plan_settings_of(self))
-        ends = ends_from_json((self.replicated or {}).get("source_ends") or {})
-        return replace(options, first_plan=self._named_first_plan(), source_ends=ends)
+        return replace(options, first_plan=self._named_first_plan())
 
     def _options(self) -> PlanOptions:
         options = self.parse_settings()
         if options.first_plan is None and is_true(self, "exchanged"):
             options = replace(options, first_plan=read_plan_of_fence(self.home_control))
-        return replace(options, archive=self._archive())
+        ends = ends_from_json((self.replicated or {}).get("source_ends") or {})
+        return replace(options, archive=self._archive(), source_ends=ends)
 
     def _named_first_plan(self) -> FailoverPlan | None:
         """Return the plan that the user names as the one that the job was moved by."""
