@@ -8,15 +8,14 @@ describes the files, and ``job/stop/fences.py`` obeys them.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from upath import UPath
 
-from airflow_mm2_offsets.errors import StopError
-from airflow_mm2_offsets.logins import without_login
+from airflow_mm2_offsets.errors import HandoverError, StopError
 from airflow_mm2_offsets.moves.journal import Entry, Event, FenceState, fence_at
 from airflow_mm2_offsets.storage import list_directory, open_location, read_text, write_text
 
@@ -41,7 +40,8 @@ class Fence:
     journal: str
     """The folder of the job's journal."""
     starting_offsets: str | None = None
-    """Where a job that was handed over begins: Spark's JSON text."""
+    """Where a job that was handed over to this home begins: Spark's JSON text. Each open fence of
+    the home has it."""
     topics: str | None = None
     """The topics there, separated by commas."""
 
@@ -100,12 +100,16 @@ def derive_fences(entries: Sequence[Entry], journal: str) -> dict[str, Fence]:
     Homes that are closed come first: write them in this order.
     """
     fences: dict[str, Fence] = {}
+    handed_over: dict[str, Entry] = {}
     for entry in entries:
+        if entry.event is Event.HAND_OVER:
+            handed_over[entry.home] = entry
         # A driver that is started at the target before the hand-over must not begin there.
         for home in dict.fromkeys([*fences, entry.home, *filter(None, [entry.target])]):
             state, before = fence_at(entry, home), fences.get(home)
             if before is None or state is not before.state or _begins(entry, home):
-                fences[home] = _fence(entry, home, state, journal)
+                start = handed_over.get(home) if state is FenceState.OPEN else None
+                fences[home] = _fence(entry, home, state, journal, start.facts if start else {})
     return dict(sorted(fences.items(), key=lambda each: each[1].state is FenceState.OPEN))
 
 
@@ -114,18 +118,19 @@ def _begins(entry: Entry, home: str) -> bool:
     return home == entry.home and entry.event in {Event.ASK, Event.HAND_OVER, Event.RETURN}
 
 
-def _fence(entry: Entry, home: str, state: FenceState, journal: str) -> Fence:
-    is_start = state is FenceState.OPEN and entry.event is Event.HAND_OVER
+def _fence(
+    entry: Entry, home: str, state: FenceState, journal: str, start: Mapping[str, Any]
+) -> Fence:
     return Fence(
         number=entry.number,
-        home=without_login(home),
+        home=home,
         state=state,
         request_id=entry.request_id,
-        moved_to=without_login((entry.target if home == entry.home else entry.home) or ""),
+        moved_to=(entry.target if home == entry.home else entry.home) or "",
         at=entry.at,
-        journal=without_login(journal),
-        starting_offsets=entry.facts.get("starting_offsets") if is_start else None,
-        topics=entry.facts.get("topics") if is_start else None,
+        journal=journal,
+        starting_offsets=start.get("starting_offsets"),
+        topics=start.get("topics"),
     )
 
 
@@ -143,8 +148,8 @@ def read_fence(control: UPath) -> Fence | None:
         return Fence.from_text(text or "")
     except ValueError as error:
         raise StopError(
-            f"the fence is damaged, so no job starts here: {error}; delete it, and write it again "
-            f"by `airflow-mm2-offsets jobs check`",
+            f"the fence is damaged, so no job starts here: {error}; write it again: "
+            f"`airflow-mm2-offsets jobs fence`",
             file=str(path),
         ) from error
 
@@ -153,17 +158,19 @@ def raise_fence(control: UPath, fence: Fence) -> None:
     """Write a fence, unless it is there.
 
     Raises:
-        StopError: A later one is there, or the location can't be read or written.
+        HandoverError: A later one is there: the journal has lost entries.
+        StopError: The location can't be read or written.
     """
     if (newest := _newest(control)) > fence.number:
-        raise StopError(
+        raise HandoverError(
             f"there is the fence {newest}, and the journal {fence.journal} has come to "
             f"{fence.number}: another run has just gone on, or the journal was lost or replaced. "
             f"Try it again; if it stays so, restore the journal",
             file=str(control / FOLDER),
         )
-    if newest < fence.number:
-        write_text(control / FOLDER / _name(fence.number), fence.to_text(), StopError)
+    path, text = control / FOLDER / _name(fence.number), fence.to_text()
+    if newest < fence.number or read_text(path, StopError) != text:
+        write_text(path, text, StopError)
 
 
 def _newest(control: UPath) -> int:
@@ -180,21 +187,3 @@ def _number(name: str) -> int:
     """Return the number of a fence's file; 0 for other files."""
     stem = name.removesuffix(".json")
     return int(stem) if stem != name and stem.isdecimal() else 0
-
-
-def find_differing(
-    fences: dict[str, Fence], homes: Iterable[tuple[str, UPath]]
-) -> dict[str, Fence | None]:
-    """Return the homes whose fence is not what the journal says, with the fence there.
-
-    A lost storage that comes back has no fence: a driver there may start.
-
-    Args:
-        fences: What the journal says, by home.
-        homes: The folders of homes with their control locations.
-
-    Raises:
-        StopError: A location can't be read, or a file is damaged.
-    """
-    latest = {home: read_fence(control) for home, control in homes if home in fences}
-    return {home: fence for home, fence in latest.items() if fence != fences[home]}

@@ -18,13 +18,13 @@ event     home           stopping         stopped                 starting
 ========= ============== ================ ======================= =======================
 ask       stopping       own: no change   own: no change          own: refused
                          other: stopping  other: stopping         other: stopping, fenced
-prove     refused        own: stopped     own: no change          refused
+prove     refused        own: stopped     own: stopped            refused
 withdraw  own: no change own: home        refused                 refused
 hand over refused        refused          own: starting at target own: no change
 return    refused        refused          own: starting at home   own: no change
 submit    refused        refused          refused                 own: starting
 arrive    own: no change refused          refused                 own: home
-note      refused        own: stopping    own: stopped            own: starting
+note      own: no change own: stopping    own: stopped            own: starting
 settle    home           home             home                    home
 ========= ============== ================ ======================= =======================
 
@@ -36,9 +36,12 @@ run. Where the table gives only "own", others are refused.
 - ``ask`` by another run takes the job over: the caller has seen that the run before has ended, and
   names it. A job that was only stopped, with no target, is anybody's. The stop is proved anew.
   Where a run may be starting the job, it is taken over only if the job obeys a fence there. A run
-  that has handed a job over does not ask again: its job may have come back since.
-- ``submit`` comes before a start that can't be repeated. A second one finds the first, changes
-  nothing, and starts nothing.
+  that has handed a job over does not ask again: its job may have come back since. Nor does one
+  whose move a person has ended by ``settle``.
+- ``prove`` again, with other facts, is a new entry: what was decided by the facts before counts no
+  more. So a ``hand over`` names the last entry that it was decided by, and is refused if the stop
+  was proved anew since.
+- ``submit`` comes before a start. A second try has an entry of its own: the caller sees the first.
 - ``note`` adds facts: the plan, who approved it.
 - ``settle`` is a person's word for where the job runs. It names the last entry that the person has
   seen.
@@ -95,7 +98,9 @@ class Step:
     run: str
     """Who: DAG id and run id; a person's name for ``settle``."""
     move: int = 0
-    """The move that it belongs to; for ``settle`` the number of the last entry that was seen."""
+    """The number of the move that it belongs to; none for ``ask`` and ``settle``."""
+    seen: int = 0
+    """For ``hand over`` and ``settle``: the number of the last entry that they are decided by."""
     home: str | None = None
     """Where the job runs, for ``ask`` and ``settle``; a location."""
     target: str | None = None
@@ -203,11 +208,14 @@ _NEXT: Final = {
     (Event.SUBMIT, State.STARTING): State.STARTING,
     (Event.ARRIVE, State.HOME): State.HOME,
     (Event.ARRIVE, State.STARTING): State.HOME,
+    (Event.NOTE, State.HOME): State.HOME,
     (Event.NOTE, State.STOPPING): State.STOPPING,
     (Event.NOTE, State.STOPPED): State.STOPPED,
     (Event.NOTE, State.STARTING): State.STARTING,
 }
 """The table above, but for ``ask`` and ``settle``."""
+_WITH_NEW_FACTS: Final = frozenset({Event.PROVE, Event.SUBMIT, Event.NOTE})
+"""The events that are new entries each time that they have other facts."""
 
 
 def decide(entries: Sequence[Entry], step: Step) -> Entry:
@@ -227,21 +235,39 @@ def decide(entries: Sequence[Entry], step: Step) -> Entry:
         raise HandoverError(f"{last or 'the job has no journal'}: {step.run!r} can't {step.event}")
     if last.move != step.move:
         raise LockedError(f"{last}: {step.run!r} can't {step.event} by its move {step.move}")
-    if state is last.state and step.event is not Event.NOTE:
-        done = {each.event for each in entries if each.move == step.move}
-        if step.event in done:
-            return last
-        if step.event is not Event.SUBMIT:
-            raise HandoverError(f"{last}: {step.run!r} can't {step.event}")
+    if state is last.state and not _adds(entries, step, last):
+        return last
+    if step.event is Event.HAND_OVER:
+        _check_proof(entries, step)
     home = last.target if step.event is Event.HAND_OVER else last.home
     if home is None:
         raise HandoverError(f"{last}, and moves it nowhere: {step.run!r} can't {step.event}")
     return _entry(entries, step, state, home=home, move=step.move)
 
 
+def _adds(entries: Sequence[Entry], step: Step, last: Entry) -> bool:
+    """Tell whether a step that leaves the state as it is has anything new to say."""
+    done = [each for each in entries if each.move == step.move and each.event is step.event]
+    if step.event in _WITH_NEW_FACTS and last.state is not State.HOME:
+        return not done or dict(done[-1].facts) != dict(step.facts)
+    if not done and step.event is not Event.NOTE:
+        raise HandoverError(f"{last}: {step.run!r} can't {step.event}")
+    return False
+
+
+def _check_proof(entries: Sequence[Entry], step: Step) -> None:
+    """Refuse a hand-over that was decided by an earlier proof than the latest."""
+    proofs = [each.number for each in entries if each.event is Event.PROVE]
+    if max(proofs, default=0) > step.seen:
+        raise HandoverError(
+            f"{step.run!r} has proved the stop again while this step ran: clear the task that "
+            f"translates, with all after it"
+        )
+
+
 def _settle(entries: Sequence[Entry], step: Step) -> Entry:
-    if step.move != len(entries):
-        seen = f"you have seen entry {step.move}, and the journal has {len(entries)}"
+    if step.seen != len(entries):
+        seen = f"you have seen entry {step.seen}, and the journal has {len(entries)}"
         raise HandoverError(f"{seen}: look at the job again")
     return _entry(entries, step, State.HOME, home=step.home, move=0)
 
@@ -251,20 +277,32 @@ def _ask(entries: Sequence[Entry], step: Step) -> Entry:
     last = entries[-1] if entries else None
     if any(each.run == step.run and each.event is Event.HAND_OVER for each in entries):
         raise HandoverError(f"{step.run!r} has handed the job over before; start a new run")
+    own = [each.number for each in entries if each.run == step.run]
+    settled = [each for each in entries if each.event is Event.SETTLE]
+    if own and settled and settled[-1].number > own[-1]:
+        raise LockedError(f"{settled[-1].run!r} has ended this run's move: start a new run")
     if last is not None and step.home not in {None, last.home}:
         raise HandoverError(f"{last}, and not at {step.home}")
     if step.target is not None and step.target == (last.home if last else step.home):
         raise HandoverError(f"the job is at {step.target} already")
     if last is not None and last.state is not State.HOME:
-        if last.run == step.run and last.state is not State.STARTING:
+        if last.run == step.run:
+            if last.state is State.STARTING:
+                raise LockedError(f"{last}: clear the report of this run first")
             if step.target != last.target:
                 raise HandoverError(f"{last}, to move it to {last.target} and not to {step.target}")
             return last
         is_only_stopped = last.state is State.STOPPED and last.target is None
         if last.run != step.takes_over and not is_only_stopped:
-            raise LockedError(f"{last}: wait for that run, or end it")
+            raise LockedError(
+                f"{last}: wait for that run, or end it. If it is gone, say where the job runs: "
+                f"`airflow-mm2-offsets jobs settle`"
+            )
         if last.state is State.STARTING and not last.is_fenced:
-            raise LockedError(f"{last}, which no fence can stop; say where the job runs")
+            raise LockedError(
+                f"{last}, which no fence can stop; say where the job runs: `airflow-mm2-offsets "
+                f"jobs settle`"
+            )
     move = len(entries) + 1
     return _entry(entries, step, State.STOPPING, home=last.home if last else step.home, move=move)
 
@@ -314,10 +352,15 @@ def fence_at(last: Entry, home: str) -> FenceState:
 class Recorded(NamedTuple):
     """What a step has led to."""
 
-    entry: Entry
-    """The last entry of the journal."""
+    entries: tuple[Entry, ...]
+    """The journal."""
     is_new: bool
-    """Whether this call has added it."""
+    """Whether this call has added the last entry."""
+
+    @property
+    def entry(self) -> Entry:
+        """The journal's last entry."""
+        return self.entries[-1]
 
 
 def recording(step: Step) -> Generator[Entry | None, Any, Recorded]:
@@ -333,9 +376,9 @@ def recording(step: Step) -> Generator[Entry | None, Any, Recorded]:
         entries = yield None
         entry = decide(entries, step)
         if entries and entry is entries[-1]:
-            return Recorded(entry, is_new=False)
+            return Recorded(tuple(entries), is_new=False)
         if (yield entry):
-            return Recorded(entry, is_new=True)
+            return Recorded((*entries, entry), is_new=True)
     raise LockedError(f"an entry that can't be read keeps {step.run!r} from the next; try it again")
 
 

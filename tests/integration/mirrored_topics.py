@@ -101,7 +101,10 @@ class MirroredTopic:
         for (_, before), (to, at) in pairwise([(-1, MAX_OFFSET), *copied]):
             if at <= before and (at, to) not in syncs:
                 later = (upstream for upstream, downstream in syncs if downstream > to)
-                yield range(0 if before == MAX_OFFSET else at, min(later, default=MAX_OFFSET))
+                # Before the first known sync any record may have been copied: no position is
+                # exact until Connect has noted that MirrorMaker 2 has come past all of them.
+                is_first = before == MAX_OFFSET
+                yield range(MAX_OFFSET) if is_first else range(at, min(later, default=MAX_OFFSET))
 
     def truth(self, partition: int, position: int) -> int:
         """Return the largest target position that misses no record from ``position`` on."""

@@ -183,7 +183,7 @@ def test_a_drill_leaves_no_trace(case: DrillCase) -> None:
     """
     plan = case.write_and_copy(30)
     traces = case.traces()
-    before = traces.snapshot()
+    before = traces.at_rest()
     program = case.start_drill(plan)
     partitions = topic_partitions(case.topic, range(PARTITIONS))
     watermarks = case.mirror.pair.target.watermarks(partitions)
@@ -218,7 +218,7 @@ def test_a_drill_that_was_killed_leaves_no_trace(case: DrillCase) -> None:
     """Its driver is killed in mid-stream; the tear-down takes its silence, and removes all."""
     plan = case.write_and_copy(30)
     traces = case.traces()
-    before = traces.snapshot()
+    before = traces.at_rest()
     program = case.start_drill(plan)
     commits = case.drill / "checkpoint" / "commits"
     program.wait_ready((commits / "0").exists, seconds=START_SECONDS)

@@ -1,6 +1,7 @@
 """What clusters and folders hold, to show that something has left no trace there."""
 
 import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -18,6 +19,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourcePatternType,
     ResourceType,
 )
+
+from stack.waiting import wait_until
 
 SECONDS = 30
 ALWAYS_WRITTEN = re.compile(r"(^|\.)heartbeats$|\.internal$|^mm2-|^connect-|^__")
@@ -46,6 +49,21 @@ class Traces:
         for folder in self.folders:
             state |= _read_tree(folder)
         return {name: to for name, to in state.items() if not self.ignored.search(name)}
+
+    def at_rest(self) -> State:
+        """Return a snapshot that stays the same for a second: a batch may just be ending.
+
+        Its files come one after the other, a check sum after what it is of.
+        """
+        seen: list[State] = [self.snapshot()]
+
+        def is_same() -> bool:
+            time.sleep(1)
+            seen.append(self.snapshot())
+            return seen[-1] == seen[-2]
+
+        wait_until(is_same, "clusters and files at rest")
+        return seen[-1]
 
 
 def difference(before: State, after: State) -> list[str]:

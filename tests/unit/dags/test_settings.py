@@ -44,7 +44,7 @@ RESULTS = frozenset(
         *("positions", "clusters", "plan", "forecast", "read", "stopped", "approval", "started"),
         *("verified", "drill", "rollback", "intents", "pending", "committed", "starting_offsets"),
         *("restart_conf", "conf", "folder", "job_folders", "other_folders", "job_output"),
-        *("restart_output",),
+        *("restart_output", "replicated"),
     }
 )
 """What other tasks return, and what the group itself builds."""
