@@ -176,13 +176,8 @@ class StopControl:
         self._heartbeat.keep()
 
     def _of_hand_over(self, name: str, default: str) -> str:
-        try:
-            return self._fences.latest(name) or default
-        except STORAGE_ERRORS as error:
-            raise OSError(
-                f"The fences in {self._files.location} can't be read, so it is not known where "
-                f"the job starts: {summary(error)}"
-            ) from error
+        text: str | None = getattr(self._fences.began_under(), name)
+        return text or default
 
     def _run_to_end(self, streams: Streams) -> tuple[str | None, Exception | None]:
         """Return the request that stopped the queries, if any, and the failure of one, if any."""

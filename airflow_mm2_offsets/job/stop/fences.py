@@ -50,7 +50,7 @@ class Fence:
     journal: str | None = None
     """Where the journal is."""
     starting_offsets: str | None = None
-    """Where the job starts after it was moved to this home: Spark's JSON text."""
+    """Where a job that was moved to this home starts: Spark's JSON text."""
     topics: str | None = None
     """The topics of this home's cluster, separated by commas."""
 
@@ -91,8 +91,8 @@ class Fences:
         self._files = files
         self._home = home
         self._fences: dict[int, Fence] = {}
-        self._history: list[int] = []
-        """The numbers up to the fence that the driver began under."""
+        self._start = 0
+        """The number of the fence that the driver began under; 0: there was none."""
         self._looking = threading.Lock()
 
     def begin(self) -> None:
@@ -104,8 +104,8 @@ class Fences:
             Py4JJavaError: The storage refuses.
         """
         with self._looking:
-            self._history = self._numbers()
-            newest = self._read(self._history[-1]) if self._history else Fence()
+            self._start = max(self._numbers(), default=0)
+            newest = self._read(self._start) if self._start else Fence()
         if newest.state != OPEN:
             raise self.moved_error(newest)
         if self._files.exists(_OF_PROTOCOL_1):
@@ -125,23 +125,15 @@ class Fences:
         """
         with self._looking:
             numbers = self._numbers()
-            start = max(self._history, default=-1)
-            for fence in (self._read(number) for number in numbers if number > start):
-                if self._ends_driver(fence):
+            for fence in (self._read(number) for number in numbers if number > self._start):
+                if fence.state == MOVED:
                     raise self.moved_error(fence, newest=self._read(numbers[-1]))
             return self._read(numbers[-1]) if numbers else Fence()
 
-    def latest(self, name: str) -> str | None:
-        """Return a field of the hand-over that brought the job here; None without one.
-
-        Newer fences, of stops that were withdrawn, have no such field.
-
-        Raises:
-            OSError: A fence is listed and can't be read.
-            Py4JJavaError: The storage refuses.
-        """
+    def began_under(self) -> Fence:
+        """Return the fence that this driver began under."""
         with self._looking:
-            return self._latest(name)
+            return self._read(self._start) if self._start else Fence()
 
     def moved_error(self, fence: Fence, newest: Fence | None = None) -> JobMovedError:
         """Return the error for a fence: which run moved the job, where to, and how to undo it.
@@ -181,21 +173,6 @@ class Fences:
             log.warning("%s is damaged, and counts as a fence: %s", path, error)
             return Fence(number=number, state=MOVED)
         raise OSError(f"{path} is listed, and can't be read")
-
-    def _ends_driver(self, fence: Fence) -> bool:
-        """Whether a fence after the driver's says that another driver is to run the job."""
-        offsets = fence.starting_offsets
-        return fence.state == MOVED or (
-            offsets is not None and offsets != self._latest("starting_offsets")
-        )
-
-    def _latest(self, name: str) -> str | None:
-        for number in reversed(self._history):
-            fence = self._read(number)
-            text: str | None = getattr(fence, name)
-            if text or fence.state == MOVED:
-                return text
-        return None
 
     def _path(self, number: int) -> str:
         return f"{self._files.location}/{FOLDER}/{number:06d}.json"

@@ -170,26 +170,12 @@ def test_a_driver_that_was_paused_while_the_job_was_away_ends(
     assert fences.look().state == "open"
 
 
-def test_a_driver_that_began_beside_a_hand_over_ends(step: StopStep, fences: Fences) -> None:
-    """The fence of a hand-over names other offsets than the driver began with.
-
-    The storage of its home could not be reached as the job was moved away, say.
-    """
-    fences.begin()
-    step.let_run(SECOND, starting_offsets=OFFSETS)
-    with pytest.raises(JobMovedError, match="start another one"):
-        fences.look()
-
-
-@pytest.mark.parametrize("offsets", [None, OFFSETS])
-def test_a_stop_that_was_withdrawn_ends_no_driver(
-    step: StopStep, fences: Fences, offsets: str | None
-) -> None:
-    """The same where a later fence repeats the offsets of the hand-over."""
+def test_a_stop_that_was_withdrawn_ends_no_driver(step: StopStep, fences: Fences) -> None:
+    """The later fence repeats the offsets of the hand-over."""
     step.let_run(FIRST, starting_offsets=OFFSETS)
     fences.begin()
     step.ask(SECOND)
-    step.let_run(SECOND, starting_offsets=offsets)
+    step.let_run(SECOND, starting_offsets=OFFSETS)
     assert fences.look().number == 3
 
 
@@ -204,7 +190,7 @@ def test_a_fence_that_is_written_late_ends_no_driver(step: StopStep, fences: Fen
 Written = tuple[str, dict[str, Any]]
 AWAY: Written = ("moved", {})
 BACK: Written = ("open", {"starting_offsets": OFFSETS, "topics": "eu.orders"})
-WITHDRAWN: tuple[Written, ...] = (("stopping", {}), ("open", {"starting_offsets": None}))
+WITHDRAWN: tuple[Written, ...] = (("stopping", {}), BACK)
 
 
 @pytest.mark.parametrize(
@@ -213,10 +199,10 @@ WITHDRAWN: tuple[Written, ...] = (("stopping", {}), ("open", {"starting_offsets"
         ([], None),
         ([BACK], OFFSETS),
         ([AWAY, BACK], OFFSETS),
-        # Only the hand-over's own fence has the offsets; its driver may not have begun a batch.
+        # The driver of the hand-over may not have begun a batch.
         ([AWAY, BACK, *WITHDRAWN, *WITHDRAWN], OFFSETS),
-        # Homecoming: the checkpoint says where the job continues, not an earlier hand-over.
-        ([BACK, ("stopping", {}), AWAY, ("open", {})], None),
+        # No job was ever handed over to this home.
+        ([("stopping", {}), ("open", {})], None),
     ],
 )
 def test_the_job_starts_where_it_was_handed_over(
@@ -246,20 +232,6 @@ def test_the_offsets_are_those_that_the_driver_began_under(
     control._start()  # noqa: SLF001 - as above
     step.ask(SECOND)
     assert control.starting_offsets() == OFFSETS
-
-
-def test_offsets_that_can_t_be_read_start_nothing(
-    step: StopStep, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The job would begin at the default, and read everything again."""
-    step.control.mkdir()
-    step.let_run(FIRST, starting_offsets=OFFSETS)
-    step.let_run(SECOND)
-    control = driver(monkeypatch, step.control, "app-1")
-    control._start()  # noqa: SLF001 - as above
-    (step.control / "fence" / "000001.json").unlink()
-    with pytest.raises(OSError, match="it is not known where the job starts"):
-        control.starting_offsets()
 
 
 @pytest.mark.parametrize("home", ["s3a://lake/orders", "s3a://lake/orders/"])
