@@ -105,7 +105,8 @@ def derive_fences(entries: Sequence[Entry], journal: str) -> dict[str, Fence]:
         if entry.event is Event.HAND_OVER:
             handed_over[entry.home] = entry
         # A driver that is started at the target before the hand-over must not begin there.
-        for home in dict.fromkeys([*fences, entry.home, *filter(None, [entry.target])]):
+        closed = entry.facts.get("closed", ()) if entry.event is Event.SETTLE else ()
+        for home in dict.fromkeys([*fences, entry.home, *filter(None, [entry.target]), *closed]):
             state, before = fence_at(entry, home), fences.get(home)
             if before is None or state is not before.state or _begins(entry, home):
                 start = handed_over.get(home) if state is FenceState.OPEN else None
@@ -140,7 +141,7 @@ def read_fence(control: UPath) -> Fence | None:
     Raises:
         StopError: The location can't be read, or the newest file is damaged.
     """
-    if not (number := _newest(control)):
+    if not (number := newest_number(control)):
         return None
     path = control / FOLDER / _name(number)
     text = read_text(path, StopError)
@@ -161,7 +162,7 @@ def raise_fence(control: UPath, fence: Fence) -> None:
         HandoverError: A later one is there: the journal has lost entries.
         StopError: The location can't be read or written.
     """
-    if (newest := _newest(control)) > fence.number:
+    if (newest := newest_number(control)) > fence.number:
         raise HandoverError(
             f"there is the fence {newest}, and the journal {fence.journal} has come to "
             f"{fence.number}: another run has just gone on, or the journal was lost or replaced. "
@@ -173,8 +174,12 @@ def raise_fence(control: UPath, fence: Fence) -> None:
         write_text(path, text, StopError)
 
 
-def _newest(control: UPath) -> int:
-    """Return the highest number of a fence; 0 if there is none."""
+def newest_number(control: UPath) -> int:
+    """Return the highest number of a fence; 0 if there is none.
+
+    Raises:
+        StopError: The location can't be read.
+    """
     folder = open_location(control / FOLDER, StopError)
     return max(map(_number, list_directory(folder, StopError)), default=0)
 

@@ -10,16 +10,17 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.core import Positions
-from airflow_mm2_offsets.errors import HandoverError
+from airflow_mm2_offsets.errors import CheckpointError, HandoverError
 from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.folders import JobFolders, find_unproved
 from airflow_mm2_offsets.moves.journal import Event, FenceState
 from airflow_mm2_offsets.moves.move import Move
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
-from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
+from airflow_mm2_offsets.spark.control import DRIVER, StopProof, read_acknowledgement, read_driver
 from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 from airflow_mm2_offsets.spark.stop_proof import find_missing_proof
+from airflow_mm2_offsets.storage import list_files
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +43,33 @@ def stopped_positions(move: Move) -> tuple[Positions, Positions | None]:
     return parse_offsets(facts["positions"]), parse_offsets(pending) if pending else None
 
 
+def handed_over_to(move: Move) -> Mapping[str, Any] | None:
+    """Return what the hand-over says that has brought the job to where it is; None without one."""
+    handed = [
+        each
+        for each in move.entries
+        if each.event is Event.HAND_OVER and each.home == move.here.folder
+    ]
+    return handed[-1].facts if handed else None
+
+
+def has_not_begun(move: Move, open_path: Callable[[str], UPath]) -> bool:
+    """Tell whether no driver has begun where the job was handed over to.
+
+    A driver writes its file before it looks at the fence a last time. So under a fence that says
+    ``stopping`` this stays true.
+
+    Raises:
+        StopError: The control location can't be read.
+        CheckpointError: The checkpoint can't be listed.
+    """
+    if not move.job.is_controlled or handed_over_to(move) is None:
+        return False
+    if read_driver(open_path(move.here.control)) is not None:
+        return False
+    return not list_files(open_path(move.here.checkpoint), CheckpointError)
+
+
 def confirm_stopped(
     move: Move, open_path: Callable[[str], UPath], *, is_source_gone: bool = False
 ) -> None:
@@ -61,9 +89,13 @@ def confirm_stopped(
     stopped_positions(move)
     facts = move.facts(Event.PROVE)
     home = move.here
+    if facts["proof"] == StopProof.NOT_BEGUN:
+        if not has_not_begun(move, open_path):
+            raise HandoverError(f"{home}: the job has begun since. {_started(move)}. {STOP_AGAIN}")
+        return
     lost = why_lost(open_path(home.checkpoint)) if move.policy.source_may_be_lost else None
     if move.job.is_controlled:
-        control_lost = why_lost(open_path(home.control)) if is_source_gone else None
+        control_lost = why_lost(open_path(home.control), DRIVER) if is_source_gone else None
         if control_lost:
             log.warning("Not compared, by your word (source_is_gone): %s", control_lost)
             return

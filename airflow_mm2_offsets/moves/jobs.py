@@ -13,6 +13,25 @@ from airflow_mm2_offsets.logins import without_login
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
+LOCATIONS: Final = frozenset(
+    {"folder", "output", "spark_folder", "records", "archive", "saved_positions"}
+)
+"""The fields of homes and jobs that hold a location, which must not hold a login."""
+
+
+def refuse_login(name: str, location: str | None) -> None:
+    """Raise if a location has a login in it: journals, fences and pages show locations.
+
+    Raises:
+        ConfigurationError: It has.
+    """
+    if location and without_login(location) != location:
+        raise ConfigurationError(
+            f"{without_login(location)} holds a login; keep it in an Airflow connection, and write "
+            f"<protocol>://<conn_id>@<bucket>/<folder>",
+            setting=name,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Home:
@@ -36,7 +55,14 @@ class Home:
     """The folder as Spark names it, where Airflow reaches it by another name, such as a mount."""
 
     def __post_init__(self) -> None:
-        """Fill in what follows from the cluster."""
+        """Fill in what follows from the cluster.
+
+        Raises:
+            ConfigurationError: A location has a login in it.
+        """
+        for each in fields(self):
+            if each.name in LOCATIONS:
+                refuse_login(each.name, getattr(self, each.name))
         object.__setattr__(self, "folder", self.folder.rstrip("/") or "/")
         object.__setattr__(self, "kafka_conn_id", self.kafka_conn_id or f"kafka_{self.cluster}")
 
@@ -68,7 +94,7 @@ class Home:
 
     def __str__(self) -> str:
         """Return cluster and folder, for messages."""
-        return f"{self.cluster} ({without_login(self.folder)})"
+        return f"{self.cluster} ({self.folder})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +149,12 @@ class SparkJob:
         """Check what nothing can be done without.
 
         Raises:
-            ConfigurationError: The name can't be a folder's, or there are not one or two homes at
-                different clusters.
+            ConfigurationError: The name can't be a folder's, there are not one or two homes at
+                different clusters, or a location has a login in it.
         """
+        for each in fields(self):
+            if each.name in LOCATIONS:
+                refuse_login(each.name, getattr(self, each.name))
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(
                 f"the job's name is {self.name!r}; give letters, digits, '.', '_' and '-'"
@@ -156,7 +185,7 @@ class SparkJob:
                 return home.stay(int(number))
         known = " and ".join(map(str, self.homes))
         raise ConfigurationError(
-            f"job {self.name}: its journal says that it lives in {without_login(folder)}, and its "
+            f"job {self.name}: its journal says that it lives in {folder}, and its "
             f"homes are {known}: correct the homes, or say where it runs by `jobs settle`"
         )
 

@@ -18,12 +18,11 @@ from upath import UPath
 from airflow_mm2_offsets.collected_errors import Problems
 from airflow_mm2_offsets.errors import ConfigurationError, did_you_mean
 from airflow_mm2_offsets.logins import without_login
-from airflow_mm2_offsets.moves.jobs import SparkJob
+from airflow_mm2_offsets.moves.jobs import LOCATIONS, SparkJob
 from airflow_mm2_offsets.storage import read_text
 
 Path = tuple[str | int, ...]
-_LOCATIONS: Final = frozenset({"homes", "folder", "output", "records", "archive"})
-"""The fields that hold a location, which must not hold a login."""
+_LOCATIONS: Final = LOCATIONS | {"homes"}
 
 
 @cache

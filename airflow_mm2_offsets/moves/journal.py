@@ -54,6 +54,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 from upath import UPath
@@ -107,6 +108,8 @@ class Step:
     """Where it is to run, for ``ask``; a location. None: it is only stopped."""
     takes_over: str | None = None
     """The run that has ended and that ``ask`` may take the job over from."""
+    first: int = 1
+    """For ``settle``: the number that a journal without entries begins with."""
     is_fenced: bool = False
     """For ``hand over`` and ``return``: whether the job obeys a fence where it is started."""
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -118,7 +121,7 @@ class Entry:
     """One entry of a journal."""
 
     number: int
-    """From 1 on."""
+    """From 1 on; a journal that takes the place of a lost one begins later."""
     event: Event
     state: State
     run: str
@@ -266,21 +269,27 @@ def _check_proof(entries: Sequence[Entry], step: Step) -> None:
 
 
 def _settle(entries: Sequence[Entry], step: Step) -> Entry:
-    if step.seen != len(entries):
-        seen = f"you have seen entry {step.seen}, and the journal has {len(entries)}"
+    number = entries[-1].number if entries else 0
+    if step.seen != number:
+        seen = f"you have seen entry {step.seen}, and the journal has come to {number}"
         raise HandoverError(f"{seen}: look at the job again")
     return _entry(entries, step, State.HOME, home=step.home, move=0)
 
 
+def _refuse_ended_run(entries: Sequence[Entry], run: str) -> None:
+    """Refuse a run that has handed the job over, or whose move a person has ended."""
+    own = [each for each in entries if each.run == run]
+    if any(each.event is Event.HAND_OVER for each in own):
+        raise HandoverError(f"{run!r} has handed the job over before; start a new run")
+    settled = [each for each in entries if each.event is Event.SETTLE]
+    if own and settled and settled[-1].number > own[-1].number:
+        raise LockedError(f"{settled[-1].run!r} has ended this run's move: start a new run")
+
+
 def _ask(entries: Sequence[Entry], step: Step) -> Entry:
     """Return the entry of a run that is to stop the job, or goes on."""
+    _refuse_ended_run(entries, step.run)
     last = entries[-1] if entries else None
-    if any(each.run == step.run and each.event is Event.HAND_OVER for each in entries):
-        raise HandoverError(f"{step.run!r} has handed the job over before; start a new run")
-    own = [each.number for each in entries if each.run == step.run]
-    settled = [each for each in entries if each.event is Event.SETTLE]
-    if own and settled and settled[-1].number > own[-1]:
-        raise LockedError(f"{settled[-1].run!r} has ended this run's move: start a new run")
     if last is not None and step.home not in {None, last.home}:
         raise HandoverError(f"{last}, and not at {step.home}")
     if step.target is not None and step.target == (last.home if last else step.home):
@@ -303,24 +312,26 @@ def _ask(entries: Sequence[Entry], step: Step) -> Entry:
                 f"{last}, which no fence can stop; say where the job runs: `airflow-mm2-offsets "
                 f"jobs settle`"
             )
-    move = len(entries) + 1
-    return _entry(entries, step, State.STOPPING, home=last.home if last else step.home, move=move)
+    home = last.home if last else step.home
+    return _entry(entries, step, State.STOPPING, home=home, move=None)
 
 
 def _entry(
-    entries: Sequence[Entry], step: Step, state: State, *, home: str | None, move: int
+    entries: Sequence[Entry], step: Step, state: State, *, home: str | None, move: int | None
 ) -> Entry:
+    """Return a new entry; one without a move begins one."""
     last = entries[-1] if entries else None
     if home is None:
         raise HandoverError("the job has no journal yet: say where it runs")
     if json.loads(json.dumps(step.facts)) != step.facts:
         raise ValueError(f"the facts of {step.event} are no plain JSON: {sorted(step.facts)}")
+    number = last.number + 1 if last else step.first
     entry = Entry(
-        number=len(entries) + 1,
+        number=number,
         event=step.event,
         state=state,
         run=step.run,
-        move=move,
+        move=number if move is None else move,
         home=home,
         target=None if state is State.HOME else step.target or (last.target if last else None),
         is_fenced=step.is_fenced or (last is not None and last.state is state and last.is_fenced),
@@ -395,17 +406,24 @@ class Journal:
             HandoverError: The folder can't be read, or an entry is missing, changed or damaged.
         """
         folder = open_location(self.folder, HandoverError)
-        listed = sum(bool(_NAME.fullmatch(each)) for each in list_directory(folder, HandoverError))
+        listed = [
+            int(name.removesuffix(".json"))
+            for name in list_directory(folder, HandoverError)
+            if _NAME.fullmatch(name)
+        ]
         entries: list[Entry] = []
-        while (entry := self._read(len(entries) + 1, listed)) is not None:
+        for number in count(min(listed, default=1)):
+            entry = self._read(number, max(listed, default=0))
+            if entry is None:
+                return entries
             if entry.before != (entries[-1].digest if entries else ""):
                 raise HandoverError(
-                    f"it does not follow the entry before it: one of the two was changed; put the "
-                    f"entries back as they were, from a copy of {folder}",
-                    file=str(self._path(entry.number)),
+                    f"it does not follow the entry before it: one of the two was changed, or is "
+                    f"gone; put the entries back as they were, from a copy of {folder}",
+                    file=str(self._path(number)),
                 )
             entries.append(entry)
-        return entries
+        raise AssertionError("numbers never end")
 
     def record(self, step: Step) -> Recorded:
         """Record a step.

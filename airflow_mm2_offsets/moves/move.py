@@ -14,14 +14,19 @@ from typing import Any, Final
 
 from upath import UPath
 
-from airflow_mm2_offsets.core.policy import Policy
-from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, StopError
+from airflow_mm2_offsets.core.policy import PLANNED, Policy, parse_policy
+from airflow_mm2_offsets.errors import (
+    ConfigurationError,
+    HandoverError,
+    Mm2OffsetsError,
+    StopError,
+)
 from airflow_mm2_offsets.locations import same_folder
-from airflow_mm2_offsets.logins import without_login
-from airflow_mm2_offsets.moves.fences import Fence, derive_fences, raise_fence
+from airflow_mm2_offsets.moves.fences import Fence, derive_fences, raise_fence, read_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
-from airflow_mm2_offsets.moves.journal import Entry, Event, FenceState, Journal, Step
-from airflow_mm2_offsets.storage import create_new, list_files, open_location, read_text
+from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, State, Step
+from airflow_mm2_offsets.spark.control import DRIVER
+from airflow_mm2_offsets.storage import create_new, list_files, open_location, read_text, write_text
 
 log = logging.getLogger(__name__)
 
@@ -56,10 +61,15 @@ class Move:
         """The journal's last entry."""
         return self.entries[-1] if self.entries else None
 
+    def entries_of(self, event: Event) -> list[Entry]:
+        """Return the move's own entries of an event."""
+        own = [each for each in self.entries if each.move == self.number]
+        return [each for each in own if each.event is event]
+
     def entry(self, event: Event) -> Entry | None:
         """Return the move's own entry of an event, the latest one."""
-        own = (each for each in reversed(self.entries) if each.move == self.number)
-        return next((each for each in own if each.event is event), None)
+        own = self.entries_of(event)
+        return own[-1] if own else None
 
     def facts(self, event: Event) -> Mapping[str, Any]:
         """Return what the move's own entry of an event says; nothing where there is none."""
@@ -67,9 +77,19 @@ class Move:
         return entry.facts if entry else {}
 
     def noted(self, name: str) -> Any:  # noqa: ANN401 - plain JSON
-        """Return what the move's latest entry says that has a fact of this name; None without."""
-        own = (each.facts for each in reversed(self.entries) if each.move == self.number)
-        return next((facts[name] for facts in own if name in facts), None)
+        """Return what the move's latest note says that has a fact of this name; None without.
+
+        What was decided before the stop was proved again counts no more.
+        """
+        own = [each for each in self.entries if each.move == self.number]
+        proofs = [each.number for each in own if each.event is Event.PROVE]
+        counts = [
+            each.facts
+            for each in reversed(own)
+            if each.event is Event.NOTE
+            and (each.state is State.STOPPING or each.number > max(proofs, default=0))
+        ]
+        return next((facts[name] for facts in counts if name in facts), None)
 
     @property
     def has_begun_there(self) -> bool:
@@ -77,15 +97,10 @@ class Move:
         return self.entry(Event.HAND_OVER) is not None and self.entry(Event.ARRIVE) is not None
 
     @property
-    def is_way_home(self) -> bool:
-        """Whether the job goes to a cluster where it has been before."""
-        homes = {each.home for each in self.entries if each.number < (self.number or len(self))}
-        cluster = self.there and self.there.cluster
-        return any(self.job.home_of(home).cluster == cluster for home in homes)
-
-    def __len__(self) -> int:
-        """Return the number of the next entry."""
-        return len(self.entries) + 1
+    def is_under_way(self) -> bool:
+        """Whether it has begun and not ended, and no other run has taken the job over."""
+        last = self.last
+        return last is not None and last.move == self.number and last.state is not State.HOME
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +112,8 @@ class Mover:
     policy: Policy
     open_path: Callable[[str], UPath]
     """Makes a path of a location."""
+    to: str | None = None
+    """The cluster that the job goes to; None: its other one."""
 
     @property
     def journal(self) -> Journal:
@@ -107,27 +124,22 @@ class Mover:
         """Return this run's move; one that has not begun goes to a folder that is free now.
 
         Raises:
-            HandoverError: The journal can't be read, or is damaged.
+            HandoverError: The journal can't be read, is damaged, or has lost its entries.
             ConfigurationError: The journal names a folder that is none of the job's.
         """
         entries = tuple(self.journal.entries())
-        own = [each for each in entries if each.run == self.run and each.event is Event.ASK]
-        if own:
-            ask = own[-1]
-            here, number = self.job.home_of(ask.home), ask.number
-            there = self.job.home_of(ask.target) if ask.target else None
-        else:
-            here = self.job.home_of(entries[-1].home) if entries else self.job.homes[0]
-            there, number = self._free_home(self.job.other_home(here), entries), 0
-        return Move(
-            run=self.run,
-            job=self.job,
-            policy=self.policy,
-            here=here,
-            there=there,
-            number=number,
-            entries=entries,
-        )
+        return self._own(entries) or self._next(entries)
+
+    def find_to_ask(self) -> Move:
+        """Return the move that ``ask`` goes on with, or begins.
+
+        Raises:
+            HandoverError: As of ``find``.
+            ConfigurationError: As of ``find``.
+        """
+        entries = tuple(self.journal.entries())
+        own = self._own(entries)
+        return own if own and own.is_under_way else self._next(entries)
 
     def ask(self, *, takes_over: str | None = None) -> Move:
         """Begin the move, or go on with it: from now on no driver starts where the job is.
@@ -137,14 +149,15 @@ class Mover:
 
         Raises:
             LockedError: Another run moves the job.
-            HandoverError: This run has handed the job over before; a folder belongs to another
-                journal; or the journal can't be read or written.
+            HandoverError: This run has handed the job over before; the job is where it is to go; a
+                folder belongs to another journal; or the journal can't be read or written.
             StopError: The fence can't be written, and nothing of the source may be lost.
         """
-        move = self.find()
-        self._claim(move.here, may_be_lost=self.policy.source_may_be_lost)
-        if move.there is not None:
-            self._claim(move.there, may_be_lost=False)
+        move = self.find_to_ask()
+        if self.to == move.here.cluster:
+            raise HandoverError(f"job {self.job.name} is at {move.here} already")
+        for home in filter(None, (move.here, move.there)):
+            self._unless_lost(home, move, self._check_claim)
         asked = Step(
             event=Event.ASK,
             run=self.run,
@@ -153,24 +166,23 @@ class Mover:
             takes_over=takes_over,
             facts={"policy": self.policy.name},
         )
-        self.journal.record(asked)
-        return self._with_fences()
+        return self._fenced(self.journal.record(asked).entries)
 
-    def record(self, event: Event, **facts: Any) -> Move:
-        """Record a step of the move that has begun, and write the fences that follow from it.
+    def record(self, move: Move, event: Event, **facts: Any) -> Move:
+        """Record a step of a move that has begun, and write the fences that follow from it.
+
+        Args:
+            move: The move, as it was when the step was decided. A step that was paused, and goes on
+                when the run has begun a later move, changes nothing.
+            event: What the step does.
+            facts: What it has found or decided, as plain JSON.
 
         Raises:
-            LockedError: Another run has taken the job over.
+            LockedError: Another move of the job has begun since.
             HandoverError: The move has not begun, the step is not possible now, or the journal
                 can't be read or written.
             StopError: A fence can't be written, and nothing of the source may be lost.
         """
-        self.attempt(event, **facts)
-        return self._with_fences()
-
-    def attempt(self, event: Event, **facts: Any) -> bool:
-        """Record a step, and return whether this call was the first one; see ``record``."""
-        move = self.find()
         if not move.number:
             raise HandoverError(
                 f"job {self.job.name}: {self.run!r} has not begun to move it; clear the task that "
@@ -180,10 +192,11 @@ class Mover:
             event=event,
             run=self.run,
             move=move.number,
+            seen=len(move.entries),
             is_fenced=self.job.is_controlled,
             facts=facts,
         )
-        return self.journal.record(step).is_new
+        return self._fenced(self.journal.record(step).entries)
 
     def fences(self) -> dict[str, Fence]:
         """Return what the journal says to the drivers of each home, by its folder.
@@ -193,6 +206,47 @@ class Mover:
         """
         return derive_fences(self.journal.entries(), self.job.journal)
 
+    def _own(self, entries: tuple[Entry, ...]) -> Move | None:
+        own = [each for each in entries if each.run == self.run and each.event is Event.ASK]
+        return move_of(self.job, own[-1], entries) if own else None
+
+    def _next(self, entries: tuple[Entry, ...]) -> Move:
+        """Return the move that would begin now."""
+        if not entries:
+            self._refuse_lost_journal()
+        here = self.job.home_of(entries[-1].home) if entries else self.job.homes[0]
+        return Move(
+            run=self.run,
+            job=self.job,
+            policy=self.policy,
+            here=here,
+            there=self._free_home(self.job.other_home(here), entries),
+            entries=entries,
+        )
+
+    def _refuse_lost_journal(self) -> None:
+        """Raise if a home shows that the job had a journal, and it has no entry.
+
+        Raises:
+            HandoverError: The journal was lost, or is looked for in another folder.
+        """
+        for home in self.job.homes:
+            try:
+                control = self.open_path(home.control)
+                has_journal = self._check_claim(home) or read_fence(control) is not None
+            except Mm2OffsetsError as error:
+                if not (self.policy.source_may_be_lost and _is_unreachable(error)):
+                    raise
+                log.warning("%s can't be looked at: %s", home, error)
+                continue
+            if has_journal:
+                raise HandoverError(
+                    f"job {self.job.name} has no journal in {self.job.journal}, and {home} has "
+                    f"been in it: restore it. Who knows where the job runs may say so: "
+                    f"`airflow-mm2-offsets jobs settle`",
+                    file=str(control),
+                )
+
     def write_fences(self) -> list[str]:
         """Write each fence that follows from the journal; return what could not be, as sentences.
 
@@ -201,21 +255,38 @@ class Mover:
         """
         problems: list[str] = []
         for folder, fence in self.fences().items():
-            if problems and fence.state is FenceState.OPEN and not self.policy.source_may_be_lost:
-                break  # a job that is not closed elsewhere must not start here
             try:
-                raise_fence(self.open_path(f"{folder}/control"), fence)
-            except (StopError, ConfigurationError) as error:
-                problems.append(f"no fence was written in {without_login(folder)}: {error}")
+                self._write(fence)
+            except Mm2OffsetsError as error:
+                problems.append(f"no fence was written in {folder}: {error}")
         return problems
 
-    def _with_fences(self) -> Move:
-        problems = self.write_fences()
-        if problems and not self.policy.source_may_be_lost:
-            raise StopError("; ".join(problems))
-        for problem in problems:
-            log.warning("%s", problem)
-        return self.find()
+    def _fenced(self, entries: tuple[Entry, ...]) -> Move:
+        """Write the fences of this run's move, closed ones first, and return it."""
+        move = self._own(entries)
+        if move is None:
+            raise AssertionError("the run has recorded a step, and has no move")
+        fences = derive_fences(entries, self.job.journal)
+        homes = {home.folder: home for home in (move.here, move.there) if home}
+        for folder in filter(homes.__contains__, fences):
+            self._unless_lost(homes[folder], move, lambda at: self._write(fences[at.folder]))
+        return move
+
+    def _unless_lost(self, home: Home, move: Move, do: Callable[[Home], object]) -> None:
+        """Do something at a home; in a disaster, the one that the job leaves may be lost."""
+        try:
+            do(home)
+        except Mm2OffsetsError as error:
+            may_be_lost = self.policy.source_may_be_lost and home == move.here
+            if not (may_be_lost and _is_unreachable(error)):
+                raise
+            log.warning("%s can't be reached: %s", home, error)
+
+    def _write(self, fence: Fence) -> None:
+        write_fence(self.open_path(f"{fence.home}/control"), fence, self.job.name)
+
+    def _check_claim(self, home: Home) -> bool:
+        return check_claim(self.open_path(home.control), self.job.journal)
 
     def _free_home(self, home: Home | None, entries: Sequence[Entry]) -> Home | None:
         """Return the first stay whose folder no stay of the job, and no other job, has used."""
@@ -228,35 +299,29 @@ class Mover:
     def _is_free(self, home: Home) -> bool:
         control = self.open_path(home.control)
         files = list_files(self.open_path(home.checkpoint), HandoverError)
-        return not files and "driver.json" not in list_files(control, HandoverError)
+        return not files and DRIVER not in list_files(control, HandoverError)
 
-    def _claim(self, home: Home, *, may_be_lost: bool) -> None:
-        """Note in a home which journal it belongs to; no second journal may move its job.
 
-        Raises:
-            HandoverError: It belongs to another journal, or it can't be read or written.
-        """
-        try:
-            control = self.open_path(home.control)
-            if (claim := read_claim(control)) is None:
-                own = {"schema_version": 2, "job": self.job.name, "journal": self.job.journal}
-                data = json.dumps(own, indent=1).encode()
-                if create_new(control / CLAIM, data, HandoverError):
-                    return
-                claim = read_claim(control)
-        except (HandoverError, ConfigurationError) as error:
-            if not (may_be_lost and (error.retryable or isinstance(error, ConfigurationError))):
-                raise
-            log.warning("%s is not claimed: %s", home, error)
-            return
-        noted = claim["journal"] if claim else ""
-        if noted != self.job.journal and not same_folder(self.open_path(self.job.journal), noted):
-            raise HandoverError(
-                f"{home} belongs to the journal {noted}, and job {self.job.name} has "
-                f"{without_login(self.job.journal)}: two journals could start two jobs there. Give "
-                f"the same records, or another folder",
-                file=str(control / CLAIM),
-            )
+def _is_unreachable(error: Mm2OffsetsError) -> bool:
+    """Tell whether an error says that a storage does not answer, and not what it holds."""
+    return error.retryable or isinstance(error, ConfigurationError)
+
+
+def move_of(job: SparkJob, ask: Entry, entries: Sequence[Entry]) -> Move:
+    """Return the move that an ``ask`` began.
+
+    Raises:
+        ConfigurationError: It names a folder that is none of the job's.
+    """
+    return Move(
+        run=ask.run,
+        job=job,
+        policy=parse_policy(ask.facts.get("policy", PLANNED.name)),
+        here=job.home_of(ask.home),
+        there=job.home_of(ask.target) if ask.target else None,
+        number=ask.number,
+        entries=tuple(entries),
+    )
 
 
 def read_claim(control: UPath) -> Mapping[str, Any] | None:
@@ -276,8 +341,55 @@ def read_claim(control: UPath) -> Mapping[str, Any] | None:
         raise HandoverError(f"it is damaged: {error}", file=str(path)) from error
 
 
+def check_claim(control: UPath, journal: str) -> bool:
+    """Tell whether a home belongs to a journal yet.
+
+    Raises:
+        HandoverError: It belongs to another one, which may start a job there; or it can't be read.
+    """
+    claim = read_claim(control)
+    if claim is None:
+        return False
+    if claim["journal"] == journal or same_folder(UPath(journal), claim["journal"]):
+        return True
+    raise HandoverError(
+        f"it belongs to the journal {claim['journal']}, and not to {journal}: two journals could "
+        f"start two jobs there. Give the same records, or another folder. If the journal was "
+        f"moved, or the other one has only stopped the job, say where the job runs: "
+        f"`airflow-mm2-offsets jobs settle`",
+        file=str(control / CLAIM),
+    )
+
+
+def write_fence(control: UPath, fence: Fence, job: str, *, takes_over: bool = False) -> None:
+    """Write the fence of a home, once it is noted there that the home belongs to its journal.
+
+    Args:
+        control: The home's control location.
+        fence: The fence.
+        job: The job's name.
+        takes_over: Whether a home that belongs to another journal belongs to this one now.
+
+    Raises:
+        HandoverError: The home belongs to another journal, or has a later fence; or its claim
+            can't be read or written.
+        StopError: Its fence can't be read or written.
+    """
+    claim = {"schema_version": 2, "job": job, "journal": fence.journal}
+    data = json.dumps(claim, indent=1)
+    path = open_location(control, HandoverError) / CLAIM
+    if takes_over:
+        write_text(path, data, HandoverError)
+    elif not check_claim(control, fence.journal):
+        create_new(path, data.encode(), HandoverError)
+        check_claim(control, fence.journal)
+    raise_fence(control, fence)
+
+
 def job_at(folder: str, open_path: Callable[[str], UPath]) -> SparkJob:
     """Return the job that lives in a folder, to stop it without a file of jobs.
+
+    A folder that belongs to no journal yet gets one beside its checkpoint.
 
     Raises:
         HandoverError: The folder can't be read.

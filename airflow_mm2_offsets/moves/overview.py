@@ -7,13 +7,10 @@ from typing import Any
 
 from upath import UPath
 
-from airflow_mm2_offsets.core.policy import PLANNED, parse_policy
 from airflow_mm2_offsets.errors import HandoverError
-from airflow_mm2_offsets.logins import without_login
-from airflow_mm2_offsets.moves.fences import derive_fences, raise_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
-from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, State, Step
-from airflow_mm2_offsets.moves.move import Move
+from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, State
+from airflow_mm2_offsets.moves.move import Move, move_of
 from airflow_mm2_offsets.moves.status import MoveStatus, status_of
 
 
@@ -36,10 +33,10 @@ class JobOverview:
         return {
             "job": self.job.name,
             "cluster": self.home.cluster,
-            "folder": without_login(self.home.folder),
+            "folder": self.home.folder,
             "since": self.since.isoformat(timespec="seconds") if self.since else None,
             "is_moving": self.is_moving,
-            "journal": without_login(self.job.journal),
+            "journal": self.job.journal,
             "moves": [each.to_json() for each in self.moves],
         }
 
@@ -71,50 +68,7 @@ def overview_of(job: SparkJob, open_path: Callable[[str], UPath]) -> JobOverview
 
 def moves_in(job: SparkJob, entries: Sequence[Entry]) -> list[Move]:
     """Return the moves of a journal, oldest first."""
-    asks = [each for each in entries if each.event is Event.ASK]
-    return [
-        Move(
-            run=ask.run,
-            job=job,
-            policy=parse_policy(ask.facts.get("policy", PLANNED.name)),
-            here=job.home_of(ask.home),
-            there=job.home_of(ask.target) if ask.target else None,
-            number=ask.number,
-            entries=tuple(entries),
-        )
-        for ask in asks
-    ]
-
-
-def settle(
-    job: SparkJob,
-    home: Home,
-    open_path: Callable[[str], UPath],
-    *,
-    by: str,
-    seen: int,
-) -> Entry:
-    """Record a person's word where a job runs; fences follow from it.
-
-    Stop the job at its other homes first, or two drivers read the same records.
-
-    Args:
-        job: The job.
-        home: Where it runs.
-        open_path: Makes a path of a location.
-        by: Who says so.
-        seen: The number of the last entry that the person has seen.
-
-    Raises:
-        HandoverError: The journal has gone on, or can't be read or written.
-        StopError: A fence can't be written.
-    """
-    journal = Journal(open_path(job.journal))
-    step = Step(event=Event.SETTLE, run=by, move=seen, home=home.folder)
-    entry = journal.record(step).entry
-    for folder, fence in derive_fences(journal.entries(), job.journal).items():
-        raise_fence(open_path(f"{folder}/control"), fence)
-    return entry
+    return [move_of(job, each, entries) for each in entries if each.event is Event.ASK]
 
 
 def home_at(job: SparkJob, place: str, entries: Sequence[Entry]) -> Home:

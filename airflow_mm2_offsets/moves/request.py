@@ -18,6 +18,9 @@ class MoveRequest:
 
     job: SparkJob | str
     """The job, or its name in the file of jobs."""
+    to: str | None = None
+    """The cluster that it goes to, by its alias; None: the other one. A move that names it moves no
+    job back that is there already."""
     policy: str = "planned"
     """``planned``, ``disaster`` or ``drill``."""
     dry_run: bool | str = False
@@ -31,6 +34,7 @@ class MoveRequest:
         job = self.job.to_json() if isinstance(self.job, SparkJob) else self.job
         return {
             "job": job,
+            "to": self.to,
             "policy": str(self.policy),
             "dry_run": self.dry_run,
             "source_is_gone": self.source_is_gone,
@@ -70,6 +74,11 @@ class MoveRequest:
             ConfigurationError: It is misspelt.
         """
         return parse_policy(self.policy)
+
+    @property
+    def cluster(self) -> str | None:
+        """The cluster that it goes to; a text without a name, as Jinja makes it, is None."""
+        return None if str(self.to).lower() in {"", "none"} else str(self.to)
 
     @property
     def is_dry_run(self) -> bool:

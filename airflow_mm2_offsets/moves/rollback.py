@@ -6,10 +6,13 @@ between a roll-back and a hand-over at the same moment: one of them is first.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from airflow_mm2_offsets.errors import HandoverError, StopError
+from airflow_mm2_offsets.moves.folders import is_beating
 from airflow_mm2_offsets.moves.journal import Event, State
 from airflow_mm2_offsets.moves.move import Move, Mover
+from airflow_mm2_offsets.moves.status import status_of
 from airflow_mm2_offsets.moves.stopping import Withdrawal, withdraw
 from airflow_mm2_offsets.spark.control import read_driver
 
@@ -23,6 +26,8 @@ class JobNow(StrEnum):
     """Its stop was withdrawn in time, or somebody has started it since."""
     STOPPED = "stopped"
     """It has stopped, and may run where it was."""
+    UNKNOWN = "unknown"
+    """This move has begun to end it by force, and has not seen its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,48 +63,47 @@ def roll_back(mover: Mover) -> Undone:
             f"must not, stop it there, and say where it runs: `airflow-mm2-offsets jobs settle "
             f"{move.job.name} --at {move.here.cluster}`"
         )
-    if last.state is State.STOPPING:
-        if withdraw(mover) is Withdrawal.WITHDRAWN:
-            return _withdrawn(mover.find())
-        move = _prove_announced(mover)
+    # Also after a withdrawal that was cut off: the job may have stopped beside it.
+    if last.state is State.STOPPING or last.event is Event.WITHDRAW:
+        if withdraw(mover, move.request_id) is Withdrawal.WITHDRAWN:
+            return _undone(mover.find())
+        move = _prove_announced(mover, mover.find())
     if move.last is not None and move.last.state is State.STOPPED:
-        move = mover.record(Event.RETURN)
-    if move.entry(Event.RETURN) is None:
-        return _withdrawn(move)
-    move = mover.record(Event.ARRIVE)
+        move = mover.record(move, Event.RETURN)
+    move = mover.record(move, Event.ARRIVE)
     if _was_started_since(mover, move):
         return _undone(move, JobNow.RUNS, f"The job was started at {move.here} since.")
-    return _undone(
-        move,
-        JobNow.STOPPED,
-        f"The job has stopped, and may run at {move.here} again; it continues where it stopped.",
-    )
+    return _undone(move)
 
 
-def _withdrawn(move: Move) -> Undone:
-    return _undone(move, JobNow.RUNS, "The stop was withdrawn before the job had stopped.")
+_JOBS: Final = {
+    "withdrawn": JobNow.RUNS,
+    "unclear": JobNow.UNKNOWN,
+    "given up": JobNow.STOPPED,
+}
+"""What a move's state says of its job."""
 
 
-def _undone(move: Move, job: JobNow, sentence: str) -> Undone:
-    return Undone(move=move, job=job, sentence=sentence)
+def _undone(move: Move, job: JobNow | None = None, sentence: str | None = None) -> Undone:
+    status = status_of(move)
+    return Undone(move=move, job=job or _JOBS[status.state], sentence=sentence or status.next)
 
 
-def _prove_announced(mover: Mover) -> Move:
+def _prove_announced(mover: Mover, move: Move) -> Move:
     """Record that a job which announced its stop has answered.
 
     Raises:
         StopError: It has not answered yet: a later try finds the answer.
     """
-    move = mover.find()
     control = mover.open_path(move.here.control)
     driver = read_driver(control)
-    if driver is not None and not driver.ended:
+    if driver is not None and not driver.ended and is_beating(control, driver):
         raise StopError(
             f"job {move.job.name} is stopping at this moment: clear this task once it has stopped",
             file=str(control),
         )
     run_id = driver and driver.run_id
-    return mover.record(Event.PROVE, proof="ended", driver_run_id=run_id)
+    return mover.record(move, Event.PROVE, proof="ended", driver_run_id=run_id)
 
 
 def _was_started_since(mover: Mover, move: Move) -> bool:

@@ -28,8 +28,11 @@ _NEXT: Final = {
     "`airflow-mm2-offsets jobs settle {job} --at {here_cluster}`, and start it there.",
     "withdrawn": "{job} runs at {here} as before. Correct what the failed task names, then start a "
     "new run.",
-    "handed over": "{job} was handed over to {there}. See whether it runs there: if so, clear "
-    "wait_started; if it began elsewhere, stop it. Start nothing at {here}.",
+    "unclear": "{job} was not moved. {ended_by} was to end it at {here}, and its end was not seen: "
+    "see whether it runs there. If not, start it there; it continues where it stopped.",
+    "handed over": "{job} was handed over to {there}, and its first batch was not seen. See "
+    "whether it runs there: if so, clear wait_started. If it runs nowhere, start it there: clear "
+    "the run of its DAG, or submit it. Start nothing at {here}.",
     "moved": "{job} runs at {there}. A new move brings it back.",
     "given up": "{job} was not moved. It may run at {here}, and continues where it stopped.",
     "settled": "A person has said where {job} runs: {here}.",
@@ -46,7 +49,7 @@ class MoveStatus:
     policy: str
     state: str
     """``not begun``, ``stopping``, ``stopped``, ``withdrawn``, ``handed over``, ``moved``, ``given
-    up``, ``settled`` or ``taken over``."""
+    up``, ``unclear``, ``settled`` or ``taken over``."""
     here: str
     there: str | None
     since: datetime | None
@@ -128,6 +131,7 @@ def status_of(move: Move) -> MoveStatus:
         "here_cluster": move.here.cluster,
         "there": move.there or "nowhere",
         "since": stopped.at.isoformat(timespec="seconds") if stopped else "",
+        "ended_by": move.noted("ended_by"),
     }
     approval = move.noted("approval") or {}
     return MoveStatus(
@@ -155,6 +159,8 @@ def _last_of(move: Move) -> tuple[Entry | None, str]:
     if last.event is Event.ARRIVE:
         is_back = move.entry(Event.RETURN) is not None
         return last, "given up" if is_back else "moved"
+    if last.event is Event.WITHDRAW and move.noted("ended_by"):
+        return last, "given up" if move.noted("has_ended") else "unclear"
     if move.last is not None and move.last.move != move.number and last.state is not State.HOME:
         return last, "taken over"
     return last, _STATES[last.event]

@@ -47,7 +47,7 @@ def stop_job(
         CheckpointError: The checkpoint can't be read.
     """
     mover = Mover(job_at(folder, open_path), by, PLANNED, open_path)
-    before = mover.find()
+    before = mover.find_to_ask()
     check_before_stop(JobFolders.of(before.here, open_path), before.request_id)
     move = mover.ask()
     watch = StopWatch(
@@ -60,13 +60,13 @@ def stop_job(
     try:
         found = _wait(watch, timeout, progress)
     except BaseException:
-        if withdraw(mover) is Withdrawal.STOPPED:
+        if withdraw(mover, move.request_id) is Withdrawal.STOPPED:
             progress("the job has stopped, or is about to: it can't be withdrawn")
         raise
     checkpoint = open_path(move.here.checkpoint)
     control = open_path(move.here.control)
     answer_for(control, move, StopProof(found["proof"]), checkpoint=checkpoint)
-    mover.record(Event.PROVE, **found)
+    mover.record(move, Event.PROVE, **found)
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from upath import UPath
 
-from airflow_mm2_offsets.errors import StopError
+from airflow_mm2_offsets.errors import LockedError, StopError
 from airflow_mm2_offsets.locations import folder_id
 from airflow_mm2_offsets.moves.fences import SCHEMA_VERSION, read_fence
 from airflow_mm2_offsets.moves.journal import Event, FenceState, State
@@ -81,25 +81,30 @@ def has_stopped(control: UPath, request_id: str) -> bool:
     return last is not None and last.answers(request_id, driver)
 
 
-def withdraw(mover: Mover) -> Withdrawal:
+def withdraw(mover: Mover, request_id: str) -> Withdrawal:
     """Take a stop back that has no proof: the job runs on.
 
     A job announces that it stops, then looks at the fence once more, and only then ends a query.
     This opens the fence, and then looks for the announcement. So one sees the other: the job runs
-    on, or this finds it stopping, and asks again.
+    on, or this finds it stopping, and asks again. A withdrawal that was cut off looks once more.
 
     Raises:
-        HandoverError: The journal can't be read or written, or another run has the job.
+        LockedError: The run has begun a later move, or another run has the job.
+        HandoverError: The journal can't be read or written.
         StopError: The control location can't be read or written.
     """
     move = mover.find()
+    if move.request_id != request_id:
+        raise LockedError(f"{request_id!r} is over: {move.request_id!r} stops the job now")
     last = move.last
-    if last is None or last.move != move.number or last.state is not State.STOPPING:
+    if last is None or last.move != move.number:
         is_home = last is None or last.state is State.HOME
         return Withdrawal.WITHDRAWN if is_home else Withdrawal.STOPPED
+    if last.state is not State.STOPPING and last.event is not Event.WITHDRAW:
+        return Withdrawal.WITHDRAWN if last.state is State.HOME else Withdrawal.STOPPED
     control = open_location(mover.open_path(move.here.control), StopError)
-    if not has_stopped(control, move.request_id):
-        mover.record(Event.WITHDRAW)
+    if last.event is Event.WITHDRAW or not has_stopped(control, move.request_id):
+        mover.record(move, Event.WITHDRAW)
         if not has_stopped(control, move.request_id):
             return Withdrawal.WITHDRAWN
         mover.ask()

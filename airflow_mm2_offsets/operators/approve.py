@@ -94,13 +94,15 @@ class ApproveFailoverOperator(HITLOperator):
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Compare, and ask where a number is above its threshold."""
-        ask, move = self.parse_settings(), mover_of(self, context).find()
+        ask, mover = self.parse_settings(), mover_of(self, context)
+        move = mover.find()
         skip_in_dry_run(self, context, "ask a person where a number is above its threshold")
         measures = _measures(move)
         why = reason(ask, measures)
         self.log.info("%s %s", why, "; ".join(map(str, measures)))
         if not must_ask(ask, measures):
             return self._note(context, asked=False, approved=True, why=why)
+        mover.record(move, Event.NOTE, asked_of=move.noted("plan_digest"))
         self._set_question(context, move, measures, why)
         super().execute(context)
         raise AssertionError("Airflow waits for the answer")
@@ -123,6 +125,9 @@ class ApproveFailoverOperator(HITLOperator):
     @fails_at_once()
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
         """Return the answer, or fail."""
+        move = mover_of(self, context).find()
+        if move.noted("asked_of") != move.noted("plan_digest"):
+            return self._fail(context, None, None, "another plan was made since this was asked")
         if event.get("error_type") == "timeout":
             return self._fail(context, None, None, f"nobody answered within {self._deadline()}")
         if "error" in event:
@@ -203,7 +208,7 @@ class ApproveFailoverOperator(HITLOperator):
                 for each in _measures(move)
             },
         }
-        mover.record(Event.NOTE, approval=answer)
+        mover.record(move, Event.NOTE, approval=answer)
         context["ti"].xcom_push(key="summary", value=why)
         return answer
 

@@ -78,6 +78,7 @@ class HandOver(BaseOperator):
             raise NotReadyError(f"nothing was started by this try: {'; '.join(problems)}")
         targets = plan.target_positions()
         move = mover.record(
+            move,
             Event.HAND_OVER,
             plan=move.noted("plan"),
             plan_digest=plan.to_json()["digest"],

@@ -17,6 +17,7 @@ from airflow_mm2_offsets.errors import ConfigurationError, as_class
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.logins import without_login
+from airflow_mm2_offsets.moves.handover import handed_over_to
 from airflow_mm2_offsets.moves.jobs import SparkJob
 from airflow_mm2_offsets.moves.jobs_file import find_job, read_jobs
 from airflow_mm2_offsets.moves.journal import Entry, Event, State
@@ -25,6 +26,8 @@ from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.operators.plan_settings import read_named_plan
 from airflow_mm2_offsets.planning.lost_parts import quick
 from airflow_mm2_offsets.positions.reading import PositionsReader
+from airflow_mm2_offsets.spark.control import StopProof
+from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.triggers.drill import ENDED, read_run_state
 
 INTENT = "intent"
@@ -96,7 +99,17 @@ def mover_for(request: MoveRequest, context: AnyContext) -> Mover:
         run=run_name(context),
         policy=request.how,
         open_path=storage_path,
+        to=request.cluster,
     )
+
+
+def ask(mover: Mover) -> Move:
+    """Begin a run's move, or go on with it; take the job over from a run that has ended.
+
+    Raises:
+        Mm2OffsetsError: See ``Mover.ask``.
+    """
+    return mover.ask(takes_over=ended_run(mover.find_to_ask().last))
 
 
 def ended_run(last: Entry | None) -> str | None:
@@ -167,12 +180,8 @@ def plan_of_last_move(move: Move) -> FailoverPlan | None:
     Raises:
         PlanError: Its file is gone, or damaged.
     """
-    handed = [
-        each
-        for each in move.entries
-        if each.event is Event.HAND_OVER and each.home == move.here.folder
-    ]
-    return read_named_plan(str(handed[-1].facts["plan"])) if handed else None
+    handed = handed_over_to(move)
+    return read_named_plan(str(handed["plan"])) if handed else None
 
 
 def skip_in_dry_run(task: BaseOperator, context: Context, intent: str) -> None:
@@ -194,6 +203,7 @@ def skip_in_dry_run(task: BaseOperator, context: Context, intent: str) -> None:
 
 def record_proof(
     mover: Mover,
+    move: Move,
     proof: Mapping[str, Any],
     *,
     positions: Positions | None = None,
@@ -202,7 +212,8 @@ def record_proof(
     """Read where a job has stopped, record it with the proof of the stop, and return both.
 
     Args:
-        mover: The run's, whose move has begun.
+        mover: The run's.
+        move: Its move, as it was when the proof was looked for.
         proof: What ``StopWatch`` or a platform's silence has shown.
         positions: In a disaster: where the user says that the job stands.
         as_of: When it stood there, ISO 8601 with its zone.
@@ -210,7 +221,9 @@ def record_proof(
     Raises:
         Mm2OffsetsError: See ``PositionsReader.read`` and ``Mover.record``.
     """
-    move = mover.find()
+    start = None
+    if proof["proof"] == StopProof.NOT_BEGUN and (handed := handed_over_to(move)):
+        start = parse_offsets(handed["starting_offsets"])
     read = PositionsReader(
         checkpoint=move.here.checkpoint,
         open_path=mover.open_path,
@@ -221,7 +234,8 @@ def record_proof(
         saved_positions=move.job.saved_positions,
         positions=positions,
         as_of=as_of,
+        start=start,
     ).read()
     facts = {**proof, "request_id": move.request_id, **read}
-    mover.record(Event.PROVE, **facts)
+    mover.record(move, Event.PROVE, **facts)
     return facts

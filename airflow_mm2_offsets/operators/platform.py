@@ -17,7 +17,7 @@ from airflow_mm2_offsets.moves.handover import confirm_stopped
 from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.moving import INTENT, ended_run, mover_for
+from airflow_mm2_offsets.operators.moving import INTENT, ask, mover_for
 from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.storage import list_directory
 
@@ -58,12 +58,13 @@ class BeforeCancel(PlatformStep):
         request = self.request(context)
         self.skip_in_dry_run(context, request, f"run {task.task_type}, which cancels the job")
         mover = mover_for(request, context)
-        before = mover.find()
-        mover.ask(takes_over=ended_run(before.last))
-        if request.is_source_gone and (lost := why_lost(storage_path(before.here.checkpoint))):
+        move = ask(mover)
+        if request.is_source_gone and (lost := why_lost(storage_path(move.here.checkpoint))):
             raise AirflowSkipException(
                 f"nothing was cancelled: because you set source_is_gone, no driver runs: {lost}"
             )
+        if not move.noted("has_ended"):
+            mover.record(move, Event.NOTE, ended_by=f"The cancel by the task {task.task_id}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,8 @@ class AfterCancel(PlatformStep):
         """Note it in the job's journal."""
         task: Any = context["task"]
         cancel = {"by": f"{task.task_type} ({task.task_id})", "at": time.time()}
-        mover_for(self.request(context), context).record(Event.NOTE, cancel=cancel)
+        mover = mover_for(self.request(context), context)
+        mover.record(mover.find(), Event.NOTE, cancel=cancel, has_ended=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +113,8 @@ class BeforeSubmit(PlatformStep):
             )
         # The same for a deferred task that goes on, and another one for each try.
         this_try = str(context["ti"].id)
-        earlier = move.facts(Event.SUBMIT).get("try")
-        if earlier == this_try:
+        tries = [each.facts["try"] for each in move.entries_of(Event.SUBMIT)]
+        if this_try in tries:
             return
         checkpoint = storage_path(move.there.checkpoint)
         if move.has_begun_there or list_directory(checkpoint, HandoverError):
@@ -120,7 +122,8 @@ class BeforeSubmit(PlatformStep):
                 f"the job has begun at {move.there}, and is not submitted again"
             )
         confirm_stopped(move, storage_path, is_source_gone=request.is_source_gone)
-        is_first = mover.attempt(Event.SUBMIT, **{"try": this_try})
+        move = mover.record(move, Event.SUBMIT, **{"try": this_try})
+        is_first = move.entries_of(Event.SUBMIT)[0].facts["try"] == this_try
         if not is_first and not self.is_idempotent:
             raise HandoverError(
                 f"an earlier try of this task may have submitted the job, which has begun nothing "

@@ -8,7 +8,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperat
 from airflow_mm2_offsets.core.report import MoveReport, Step
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.logins import without_login, without_logins
-from airflow_mm2_offsets.moves.move import Mover
+from airflow_mm2_offsets.moves.move import Move, Mover
 from airflow_mm2_offsets.moves.status import MoveStatus, status_of
 from airflow_mm2_offsets.observability import emit_report
 from airflow_mm2_offsets.operators.failing import fails_at_once
@@ -72,9 +72,12 @@ class ReportFailoverOperator(BaseOperator):
         """Take back, collect and write; then fail where the move failed."""
         remarks: list[str] = []
         none: tuple[Step, ...] = ()
-        steps = attempt(lambda: steps_of(context), none, "the states of the tasks", remarks)
+        if _is_last_try(context):
+            steps = attempt(lambda: steps_of(context), none, "the states of the tasks", remarks)
+        else:
+            steps = steps_of(context)
         mover = mover_of(self, context)
-        failed = [step.task_id for step in steps if step.has_failed]
+        failed = _failed(steps, mover.find())
         rollback = self._take_back(context, mover, remarks) if failed else None
         status = status_of(mover.find())
         if failed:
@@ -119,7 +122,8 @@ class ReportFailoverOperator(BaseOperator):
         try:
             return give_up(context, mover, choice)
         except Mm2OffsetsError as error:
-            if error.retryable:
+            # Without a report nobody would know what to do.
+            if error.retryable and not _is_last_try(context):
                 raise
             remarks.append(f"The move was not taken back: {error}")
             return None
@@ -165,3 +169,16 @@ class ReportFailoverOperator(BaseOperator):
 
         none: list[str] = []
         return attempt(write, none, f"the report is only in XCom: {folder}", remarks)
+
+
+def _is_last_try(context: Context) -> bool:
+    instance: Any = context["ti"]
+    return bool(instance.try_number > (instance.max_tries or 0))
+
+
+def _failed(steps: tuple[Step, ...], move: Move) -> list[str]:
+    """Return which tasks failed; where Airflow does not tell, the journal does."""
+    states = ("failed", "upstream_failed")  # in a mapped group only the latter shows
+    failed = ([each.task_id for each in steps if each.state == state] for state in states)
+    unfinished = [f"a step after {move.last.event!r}"] if move.is_under_way and move.last else []
+    return next(filter(None, failed), unfinished)

@@ -12,6 +12,8 @@ from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.moves.folders import JobFolders, check_before_stop
+from airflow_mm2_offsets.moves.handover import handed_over_to, has_not_begun
+from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.moves.move import Move, Mover, job_at
 from airflow_mm2_offsets.moves.stopping import answer_for, check_asked
 from airflow_mm2_offsets.operators.checkpoint import parse_as_of, parse_positions
@@ -20,7 +22,7 @@ from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.moving import (
     AnyContext,
     MoveArgument,
-    ended_run,
+    ask,
     mover_of,
     record_proof,
     request_of,
@@ -31,7 +33,7 @@ from airflow_mm2_offsets.operators.moving import (
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
 from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.operators.stop_times import check_times
-from airflow_mm2_offsets.spark.control import StopProof, read_driver
+from airflow_mm2_offsets.spark.control import DRIVER, StopProof, read_driver
 from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, withdrawal_line
 
@@ -122,27 +124,30 @@ class StopSparkStreamingOperator(DeferrablePolling):
         self.spark_conn_id = spark_conn_id
         self.timeout = timeout
         self.poll_interval = poll_interval
-        self._asked: Mover | None = None
+        self._asked: tuple[Mover, str] | None = None
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Ask, and wait for the proof."""
         mover = self._mover(context)
         heartbeat_timeout, kill_after = self.parse_settings(mover)
-        before = mover.find()
+        before = mover.find_to_ask()
         if self.move is not None:
             intent = f"stop job {before.job.name} at {before.here}, and wait for the proof"
             skip_in_dry_run(self, context, intent)
         if lost := self._why_lost(before):
-            mover.ask(takes_over=ended_run(before.last))
+            move = ask(mover)
             self.log.warning("By your word (source_is_gone) no driver runs: %s", lost)
-            return self._prove(mover, {"proof": StopProof.ASSERTED.value, "error": lost})
-        if mover.job.is_controlled:
+            return self._prove(mover, move, {"proof": StopProof.ASSERTED.value, "error": lost})
+        if mover.job.is_controlled and handed_over_to(before) is None:
             check_before_stop(JobFolders.of(before.here, storage_path), before.request_id)
         else:
             heartbeat_timeout = None  # only a kill proves the end of a job without stop control
-        move = mover.ask(takes_over=ended_run(before.last))
-        with self._withdrawal_on_error(mover):
+        move = ask(mover)
+        if has_not_begun(move, storage_path):
+            self.log.info("Nothing has begun at %s since the job was handed over", move.here)
+            return self._prove(mover, move, {"proof": StopProof.NOT_BEGUN.value, "error": None})
+        with self._withdrawal_on_error(mover, move.request_id):
             return self._wait(
                 context,
                 move,
@@ -187,7 +192,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
                 StopProof(proof["proof"]),
                 checkpoint=storage_path(move.here.checkpoint),
             )
-        return self._prove(mover, proof)
+        return self._prove(mover, move, proof)
 
     def kill_then_wait(
         self, context: Mapping[str, Any], event: Mapping[str, Any]
@@ -195,9 +200,10 @@ class StopSparkStreamingOperator(DeferrablePolling):
         """Return the proof, or kill a driver that gave no proof in time, and wait again."""
         if "timeout" not in event:
             return self.execute_complete(context, event)
-        move = self._mover(context).find()
+        mover = self._mover(context)
+        move = mover.find()
         self.log.warning("Not stopped after its time to answer: %s", event["timeout"])
-        end_is_seen = self._kill(move)
+        end_is_seen = self._kill(mover, move)
         return self._wait(
             context,
             move,
@@ -212,13 +218,14 @@ class StopSparkStreamingOperator(DeferrablePolling):
         When Airflow's own limit of the wait has passed, it calls only this method.
         """
         context = next(each for each in (*arguments, *named.values()) if "ti" in (each or {}))
-        with self._withdrawal_on_error(self._mover(context)):
+        mover = self._mover(context)
+        with self._withdrawal_on_error(mover, mover.find().request_id):
             return super().resume_execution(*arguments, **named)
 
     def on_kill(self) -> None:
         """Withdraw the stop: the job runs on."""
         if self._asked is not None:
-            self.log.warning("%s", withdrawal_line(self._asked))
+            self.log.warning("%s", withdrawal_line(*self._asked))
 
     def _mover(self, context: AnyContext) -> Mover:
         if (self.move is None) == (self.home is None):
@@ -232,13 +239,15 @@ class StopSparkStreamingOperator(DeferrablePolling):
         """Return why the home can't be reached, if the user says that no driver runs then."""
         if self.move is None or not request_of(self).is_source_gone:
             return None
-        home = move.here
-        return why_lost(storage_path(home.control if move.job.is_controlled else home.checkpoint))
+        if not move.job.is_controlled:
+            return why_lost(storage_path(move.here.checkpoint))
+        return why_lost(storage_path(move.here.control), DRIVER)
 
-    def _prove(self, mover: Mover, proof: Mapping[str, Any]) -> dict[str, Any]:
+    def _prove(self, mover: Mover, move: Move, proof: Mapping[str, Any]) -> dict[str, Any]:
         """Read where the job has stopped, and record it with the proof."""
         facts = record_proof(
             mover,
+            move,
             proof,
             positions=parse_positions(self, "positions"),
             as_of=parse_as_of(self, "positions_as_of"),
@@ -247,17 +256,20 @@ class StopSparkStreamingOperator(DeferrablePolling):
         return facts
 
     @contextmanager
-    def _withdrawal_on_error(self, mover: Mover) -> Iterator[None]:
+    def _withdrawal_on_error(self, mover: Mover, request_id: str) -> Iterator[None]:
         """Withdraw the stop where an error comes before the proof, or Airflow ends the task."""
-        self._asked = mover
+        self._asked = mover, request_id
         try:
             yield
         except Exception:
             self.on_kill()
             raise
 
-    def _kill(self, move: Move) -> bool:
-        """Kill the driver, and tell whether the cluster has confirmed its end."""
+    def _kill(self, mover: Mover, move: Move) -> bool:
+        """Kill the driver, and tell whether the cluster has confirmed its end.
+
+        The journal has the kill before it is made: whatever fails then, the job may not run.
+        """
         driver = None
         if move.job.is_controlled:
             folders = JobFolders.of(move.here, storage_path)
@@ -269,7 +281,10 @@ class StopSparkStreamingOperator(DeferrablePolling):
             ):
                 raise StopError(f"nothing was killed: {problem}")
         conn_id = given(self.spark_conn_id) or move.here.spark_conn_id
-        return SparkKillHook(conn_id).kill(driver, None)
+        mover.record(move, Event.NOTE, ended_by=f"A kill by the connection {conn_id}")
+        end_is_seen = SparkKillHook(conn_id).kill(driver, None)
+        mover.record(move, Event.NOTE, has_ended=end_is_seen)
+        return end_is_seen
 
     def _wait(
         self,

@@ -173,7 +173,7 @@ class TranslateOffsetsOperator(BaseOperator):
         move = mover.find()
         stand = self._stand_of(move)
         plan, content = self._translate(context, stand)
-        self._forecast(context, mover, stand, plan, content)
+        self._forecast(context, (mover, move), stand, plan, content)
         return content
 
     def parse_settings(self) -> TrialSettings:
@@ -256,7 +256,7 @@ class TranslateOffsetsOperator(BaseOperator):
                 source_may_be_lost=move.policy.source_may_be_lost,
             )
         positions, pending = stopped_positions(move)
-        facts = move.facts(Event.PROVE)
+        facts, proof = move.facts(Event.PROVE), move.entry(Event.PROVE)
         folder = move.there.folder if move.there else move.here.folder
         return Stand(
             pair=pair,
@@ -264,7 +264,7 @@ class TranslateOffsetsOperator(BaseOperator):
             pending=pending,
             options=options,
             clusters=facts.get("clusters"),
-            plan_path=f"{folder}/plans/{move.number:06d}.json",
+            plan_path=f"{folder}/plans/{proof.number if proof else 0:06d}.json",
             as_of=facts.get("as_of"),
             source_may_be_lost=move.policy.source_may_be_lost,
         )
@@ -340,12 +340,13 @@ class TranslateOffsetsOperator(BaseOperator):
     def _forecast(
         self,
         context: Context,
-        mover: Mover,
+        of: tuple[Mover, Move],
         stand: Stand,
         plan: FailoverPlan,
         plan_content: Mapping[str, Any],
     ) -> None:
         """Forecast what the move costs, and note plan and forecast in the journal."""
+        mover, move = of
         path = stand.plan_path and f"{stand.plan_path.removesuffix('.json')}.forecast.json"
         forecast = forecast_once(
             stand.pair,
@@ -369,6 +370,7 @@ class TranslateOffsetsOperator(BaseOperator):
         if path is None:
             return
         mover.record(
+            move,
             Event.NOTE,
             plan=stand.plan_path,
             plan_digest=plan.to_json()["digest"],

@@ -53,6 +53,8 @@ class PositionsReader:
     """Where the user says that the job stands."""
     as_of: str | None = None
     """When it stood there, ISO 8601 with its zone."""
+    start: Positions | None = None
+    """Where a job was to start that has not begun; None: it has a checkpoint."""
 
     def read(self) -> dict[str, Any]:
         """Return positions, ids and driver as plain JSON; see ``ReadSparkCheckpointOperator``.
@@ -68,7 +70,10 @@ class PositionsReader:
         # The driver first: a driver that starts before the checkpoint is read is then noticed.
         driver = self._read_driver()
         try:
-            positions = self._of_checkpoint(self._read_checkpoint())
+            if self.start is not None:
+                positions = self._of_start(self.start)
+            else:
+                positions = self._of_checkpoint(self._read_checkpoint())
         except (CheckpointError, ConfigurationError) as error:
             positions = self._of_substitute(self._substitute(error, driver))
         return {
@@ -89,6 +94,21 @@ class PositionsReader:
             control=self._reachable_control(),
             compare_topics=False,  # ``clusters`` has their ids, and later steps compare them.
         )
+
+    def _of_start(self, start: Positions) -> dict[str, Any]:
+        ids = None if self.pair is None else read_known_ids(self.pair, start)
+        return {
+            "positions": format_offsets(start),
+            "pending": None,
+            "read_until": format_offsets(start),
+            "committed_batch": None,
+            "pending_batch": None,
+            "reread": 0,
+            "query_id": None,
+            "clusters": ids and ids.to_json(),
+            "as_of": None,
+            "origin": "hand-over",
+        }
 
     def _of_checkpoint(self, checkpoint: Checkpoint) -> dict[str, Any]:
         return {

@@ -96,7 +96,8 @@ class SparkStartedSensor(PollingSensor):
         """Record that the job of a move has arrived, and return its first batch."""
         result = super().execute_complete(context, event)
         if self.move is not None:
-            move = mover_of(self, context).record(Event.ARRIVE, **result)
+            mover = mover_of(self, context)
+            move = mover.record(mover.find(), Event.ARRIVE, **result)
             self.log.info("Job %s runs at %s: batch %s", move.job.name, move.there, result)
         return result
 

@@ -109,7 +109,8 @@ class Mm2ReplicatedSensor(PollingSensor):
         """Note what the wait has seen in the journal of a move, and return it."""
         result = super().execute_complete(context, event)
         if self.move is not None:
-            mover_of(self, context).record(Event.NOTE, replicated=result)
+            mover = mover_of(self, context)
+            mover.record(mover.find(), Event.NOTE, replicated=result)
         return result
 
     def new_trigger(self, context: Context, **times: float) -> ReplicatedTrigger:

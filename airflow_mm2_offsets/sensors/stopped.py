@@ -116,18 +116,22 @@ class SparkStoppedSensor(PollingSensor):
             )
         if self.move is not None:
             mover = mover_of(self, context)
-            here = mover.find().here
+            move = mover.find()
+            here = move.here
             skip_in_dry_run(self, context, f"wait until {here.checkpoint} does not change")
             is_gone = request_of(self).is_source_gone
             if is_gone and (lost := why_lost(storage_path(here.checkpoint))):
                 self.log.warning("By your word (source_is_gone) no driver runs: %s", lost)
-                return record_proof(mover, {"proof": StopProof.ASSERTED.value, "error": lost})
+                return record_proof(mover, move, {"proof": StopProof.ASSERTED.value, "error": lost})
         return super().execute(context)
 
     def execute_complete(self, context: AnyContext, event: Mapping[str, Any]) -> dict[str, Any]:
         """Record the proof of a move, with the job's positions, and return it."""
         proof = super().execute_complete(context, event)
-        return proof if self.move is None else record_proof(mover_of(self, context), proof)
+        if self.move is None:
+            return proof
+        mover = mover_of(self, context)
+        return record_proof(mover, mover.find(), proof)
 
     def new_trigger(self, context: Context, **times: float) -> CancelledJobTrigger:
         """Return the trigger that lists the checkpoint."""

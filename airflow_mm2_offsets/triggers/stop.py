@@ -16,10 +16,10 @@ from airflow_mm2_offsets.spark.control import StopProof
 from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
 
-def withdrawal_line(mover: Mover) -> str:
+def withdrawal_line(mover: Mover, request_id: str) -> str:
     """Withdraw a stop that has no proof; return the outcome as a line for the log."""
     try:
-        outcome = withdraw(mover)
+        outcome = withdraw(mover, request_id)
     except Mm2OffsetsError as error:
         return f"The stop of {mover.job.name} can't be withdrawn, so it may stop later: {error}"
     if outcome is Withdrawal.WITHDRAWN:
@@ -78,7 +78,8 @@ class SparkStoppedTrigger(PollingTrigger):
 
     async def on_kill(self) -> None:
         """Withdraw the stop: a user marked or cleared the task before there was a proof."""
-        line = await sync_to_async(withdrawal_line, thread_sensitive=False)(self._mover())
+        withdraw = sync_to_async(withdrawal_line, thread_sensitive=False)
+        line = await withdraw(self._mover(), self.request_id)
         self.log.warning("%s", line)
 
     def poll(self) -> Done | NotYet:

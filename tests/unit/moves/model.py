@@ -181,8 +181,8 @@ class Mover:
         if (yield Look(entry.home)):
             raise FailedError
         step = Step(event=Event.PROVE, run=self.run, move=entry.move)
-        yield from record(step)
-        step = replace(step, event=Event.HAND_OVER, is_fenced=self.is_fenced)
+        seen = (yield from record(step)).entry.number
+        step = replace(step, event=Event.HAND_OVER, seen=seen, is_fenced=self.is_fenced)
         handed_over = (yield from record(step)).entry
         yield from self._start(handed_over, entry.home)
 

@@ -94,7 +94,8 @@ def entries_of(*events: Event, is_fenced: bool = True) -> list[Entry]:
 
 def step(event: Event, **changes: Any) -> Step:
     """Return a step of the first run's move."""
-    return replace(Step(event=event, run=ONE, move=1, home=EAST, target=WEST), **changes)
+    values = {"run": ONE, "move": 1, "seen": 2, "home": EAST, "target": WEST}
+    return Step(event=event, **{**values, **changes})
 
 
 def entries_in(state: State, event: Event, *, is_fenced: bool) -> list[Entry]:
@@ -209,11 +210,12 @@ def test_a_step_leads_where_the_table_says(
     if expected.endswith(", fenced"):
         expected = expected.partition(",")[0] if is_fenced else "refused"
     entries = entries_in(state, event, is_fenced=is_fenced)
-    done = step(event, home=entries[-1].home, is_fenced=is_fenced)
+    facts = {} if "no change" in cell else {"new": True}
+    done = step(event, home=entries[-1].home, is_fenced=is_fenced, facts=facts)
     if whose == "other":
         done = replace(done, run=TWO, move=9, target=NORTH, takes_over=ONE)
     if event is Event.SETTLE:
-        done = replace(done, move=len(entries), home=NORTH)
+        done = replace(done, seen=len(entries), home=NORTH)
     if expected == "refused":
         with pytest.raises(HandoverError):
             journal.decide(entries, done)
@@ -252,6 +254,40 @@ def test_an_attempt_of_an_earlier_move_changes_nothing() -> None:
     assert journal.decide(entries, step(Event.PROVE, move=5)).state is State.STOPPED
 
 
+def test_a_second_proof_counts() -> None:
+    """A job that was started again has other positions; what was decided by the first is void."""
+    entries = entries_of(Event.ASK, Event.PROVE)
+    entries.append(journal.decide(entries, step(Event.PROVE, facts={"batch": 8})))
+    assert (entries[-1].number, entries[-1].state) == (3, State.STOPPED)
+    assert journal.decide(entries, step(Event.PROVE, facts={"batch": 8})) is entries[-1]
+    with pytest.raises(HandoverError, match="has proved the stop again"):
+        journal.decide(entries, step(Event.HAND_OVER, seen=2))
+    assert journal.decide(entries, step(Event.HAND_OVER, seen=3)).state is State.STARTING
+
+
+def test_a_run_whose_move_a_person_has_ended_asks_no_more() -> None:
+    """Its retry would stop the job again."""
+    entries = entries_of(Event.ASK, Event.PROVE)
+    entries.append(journal.decide(entries, step(Event.SETTLE, run="ada", home=EAST)))
+    with pytest.raises(LockedError, match="'ada' has ended this run's move"):
+        journal.decide(entries, step(Event.ASK))
+    assert journal.decide(entries, step(Event.ASK, run=TWO)).state is State.STOPPING
+
+
+def test_a_run_that_starts_a_job_names_its_report() -> None:
+    """Not itself, as the run to wait for."""
+    entries = entries_of(Event.ASK, Event.PROVE, Event.RETURN)
+    with pytest.raises(LockedError, match="clear the report of this run first"):
+        journal.decide(entries, step(Event.ASK))
+
+
+def test_a_journal_may_begin_after_the_fences_of_a_lost_one() -> None:
+    """By a person's word: its numbers are higher than those there."""
+    first = journal.decide([], step(Event.SETTLE, run="ada", home=WEST, seen=0, first=9))
+    assert (first.number, first.home) == (9, WEST)
+    assert journal.decide([first], step(Event.ASK, home=WEST, target=EAST)).number == 10
+
+
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
@@ -272,9 +308,9 @@ def test_an_ask_that_does_not_fit_is_refused(changes: dict[str, Any], problem: s
 def test_a_person_settles_what_was_seen() -> None:
     """Where a run has gone on since, the person looks again."""
     entries = entries_of(Event.ASK, Event.PROVE)
-    with pytest.raises(HandoverError, match="you have seen entry 1, and the journal has 2"):
-        journal.decide(entries, step(Event.SETTLE, run="ada", home=WEST))
-    settled = journal.decide(entries, step(Event.SETTLE, run="ada", home=WEST, move=2))
+    with pytest.raises(HandoverError, match="you have seen entry 1, and the journal has come to 2"):
+        journal.decide(entries, step(Event.SETTLE, run="ada", home=WEST, seen=1))
+    settled = journal.decide(entries, step(Event.SETTLE, run="ada", home=WEST, seen=2))
     assert (settled.state, settled.home) == (State.HOME, WEST)
 
 
@@ -298,7 +334,8 @@ class TestFiles:
     def test_entries_come_back(self, kept: Journal) -> None:
         """With what was found, numbered from 1 on; a step that is repeated adds none."""
         entries = kept.entries()
-        assert kept.record(step(Event.PROVE)) == (entries[-1], False)
+        again = step(Event.PROVE, facts=entries[-1].facts)
+        assert kept.record(again) == (tuple(entries), False)
         handed_over = kept.record(step(Event.HAND_OVER))
         assert kept.entries() == [*entries, handed_over.entry]
         assert entries[1].facts == {"offsets": {"orders": {"0": "17"}}}
@@ -332,8 +369,7 @@ class TestFiles:
     def test_a_missing_entry_is_found(self, kept: Journal) -> None:
         """The later ones do not count as the first."""
         (kept.folder / "000001.json").unlink()
-        kept.folder.joinpath("000003.json").write_text("{}")
-        with pytest.raises(HandoverError, match=r"000001.json: the journal has later entries"):
+        with pytest.raises(HandoverError, match=r"000002.json: it does not follow"):
             kept.record(step(Event.HAND_OVER))
 
     def test_of_many_runs_one_hands_over(self, kept: Journal) -> None:
@@ -344,7 +380,8 @@ class TestFiles:
                 last = kept.entries()[-1]
                 asked = kept.record(step(Event.ASK, run=run, takes_over=last.run)).entry
                 for event in (Event.PROVE, Event.HAND_OVER):
-                    kept.record(step(event, run=run, move=asked.number))
+                    seen = len(kept.entries())
+                    kept.record(step(event, run=run, move=asked.number, seen=seen))
             except HandoverError:
                 return False
             return True

@@ -11,12 +11,14 @@ from airflow.providers.common.compat.sdk import DAG, AirflowFailException, BaseO
 from airflow.providers.standard.operators.python import PythonOperator
 from upath import UPath
 
+from airflow_mm2_offsets.core.policy import PLANNED
 from airflow_mm2_offsets.errors import (
     ConfigurationError,
     HandoverError,
     NotReadyError,
     StopError,
 )
+from airflow_mm2_offsets.moves import move as moves
 from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Entry, Event, FenceState, Journal, State
@@ -31,6 +33,7 @@ from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
 from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
 from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
+from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.task_groups import STEPS, failover_tasks
 from tests.unit.operators.clusters import RECORDS, Clusters
 from tests.unit.operators.spark_job import Job
@@ -373,6 +376,35 @@ def test_a_finished_move_is_reported(mover: Mover) -> None:
     }
 
 
+class TestTakeOver:
+    """A run goes on where another has ended."""
+
+    def test_a_job_that_never_began_is_moved_on(self, mover: Mover) -> None:
+        """It was handed over, and its DAG run failed before a driver began."""
+        mover.until_start(mover.folder / "source")
+        mover.run(TriggerTargetDagOperator)
+        offsets = mover.entries()[-1].facts["starting_offsets"]
+        mover.worker.triggered["failover", "manual__1"] = {}
+        mover.worker.run_states["failover", "manual__1"] = "failed"
+        mover.worker.run_id = "manual__2"
+        mover.run(StopSparkStreamingOperator, quiet_period=0.05, poll_interval=0.02)
+        proof = mover.entries()[-1]
+        assert (proof.event, proof.facts["proof"]) == (Event.PROVE, "not begun")
+        assert proof.facts["positions"] == offsets
+        assert mover.fence(mover.job.homes[1]) is FenceState.STOPPING
+
+    def test_a_withdrawal_that_was_cut_off_looks_again(self, mover: Mover) -> None:
+        """The job has stopped between the entry and the second look."""
+        settings = {"quiet_period": 0.05, "poll_interval": 0.02, "deferrable": True}
+        mover.worker.run(mover.task(StopSparkStreamingOperator, **settings))
+        carrier = moves.Mover(mover.job, "failover:manual__1", PLANNED, UPath)
+        _job_at(mover.folder / "source").acknowledge()
+        carrier.record(carrier.find(), Event.WITHDRAW)
+        undone = mover.run(RollbackFailoverOperator)
+        assert undone["job"] == "stopped"
+        assert mover.events() == ["ask", "withdraw", "ask", "prove", "return", "arrive"]
+
+
 class TestPlatform:
     """A job that its platform cancels and submits; nothing of it obeys a fence."""
 
@@ -408,9 +440,9 @@ class TestPlatform:
         with pytest.raises(HandoverError, match="may have submitted the job"):
             mover.run_task(dag.get_task("start_target"))
         assert calls == ["cancel", "submit"]
-        names = ["ask", "note", "prove", "note", "note", "hand over", "submit"]
+        names = ["ask", "note", "note", "prove", "note", "note", "hand over", "submit", "submit"]
         assert mover.events() == names
-        proof = mover.entries()[2].facts
+        proof = mover.entries()[3].facts
         assert proof["basis"].startswith("quiet checkpoint after cancel by PythonOperator")
 
     def test_a_platform_with_a_token_is_asked_again(self, mover: Mover) -> None:
@@ -442,6 +474,52 @@ class TestPlatform:
         with pytest.raises(HandoverError, match="was written to since"):
             mover.run_task(dag.get_task("start_target"))
         assert calls == ["cancel"]
+
+    def test_a_job_that_was_cancelled_is_not_said_to_run(self, mover: Mover) -> None:
+        """Its stop has failed before the proof, and nothing starts it."""
+        dag = self._group(mover, [])
+        mover.run_task(dag.get_task("cancel_source"))
+        undone = mover.run(RollbackFailoverOperator)
+        assert (undone["done"], undone["job"]) == ("rolled_back", "stopped")
+        assert undone["next"].startswith("orders was not moved. It may run at source")
+        assert mover.entries()[-1].state is State.HOME
+
+    def test_a_cancel_that_failed_leaves_it_unknown(self, mover: Mover) -> None:
+        """The platform may have ended the job, and may not."""
+
+        def fail() -> None:
+            raise RuntimeError("the platform does not answer")
+
+        with DAG("failover", schedule=None) as dag:
+            failover_tasks(
+                job=mover.job,
+                prefix_group_id=False,
+                stop=partial(PythonOperator, python_callable=fail),
+                submit=partial(PythonOperator, python_callable=fail),
+            )
+        with pytest.raises(RuntimeError):
+            mover.run_task(dag.get_task("cancel_source"))
+        undone = mover.run(RollbackFailoverOperator, on_failure="restart")
+        assert undone["job"] == "unknown"
+        assert "cancel_source was to end it" in undone["next"]
+
+    def test_a_second_proof_takes_the_place_of_the_first(self, mover: Mover) -> None:
+        """The platform had started the job again; who clears the cancel gets on."""
+        calls: list[str] = []
+        dag = self._group(mover, calls)
+        steps = ("cancel_source", "stop_source", "wait_replicated", "translate")
+        for name in steps:
+            mover.run_task(dag.get_task(name))
+        _job_at(mover.folder / "source").commit(1, 5, 6, 3, 2)
+        with pytest.raises(HandoverError, match="was written to since"):
+            mover.run_task(dag.get_task("hand_over"))
+        for name in (*steps, "hand_over"):
+            mover.run_task(dag.get_task(name))
+        handed = mover.entries()[-1]
+        assert handed.event is Event.HAND_OVER
+        *_, proof = (each for each in mover.entries() if each.event is Event.PROVE)
+        assert parse_offsets(proof.facts["positions"])["orders"][0] == 5
+        assert handed.facts["plan"].endswith(f"/plans/{proof.number:06d}.json")
 
     def test_silence_without_a_cancel_proves_nothing(self, mover: Mover) -> None:
         """The task that cancels was marked as success by hand."""

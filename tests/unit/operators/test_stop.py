@@ -191,10 +191,10 @@ def test_a_run_that_has_handed_the_job_over_does_not_stop_it_again(
     worker.run(stop_task())
     target = job_at(str(job.folder), UPath).homes[0].stay(2)
     mover = Mover(job_at(str(job.folder), UPath), "failover:manual__1", PLANNED, UPath)
-    mover.record(Event.PROVE)
+    mover.record(mover.find(), Event.PROVE)
     assert target.folder != job.folder
     with pytest.raises(HandoverError, match="nowhere"):
-        mover.record(Event.HAND_OVER)
+        mover.record(mover.find(), Event.HAND_OVER)
 
 
 @pytest.mark.parametrize("settings", [{"home": None}, {"move": {"job": "orders"}}])

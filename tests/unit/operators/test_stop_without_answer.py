@@ -27,7 +27,7 @@ def job(tmp_path: Path) -> Job:
 def _withdraw(job: Job) -> Withdrawal:
     """Withdraw the run's stop, as another try of its task does."""
     of_job = job_at(str(job.folder), UPath)
-    return withdraw(Mover(of_job, "failover:manual__1", PLANNED, UPath))
+    return withdraw(Mover(of_job, "failover:manual__1", PLANNED, UPath), REQUEST_ID)
 
 
 def test_a_job_that_does_not_answer_fails_the_stop(worker: Worker, job: Job) -> None:

@@ -1,0 +1,71 @@
+"""A person's word for where a job runs: it ends any move, and begins a journal that was lost."""
+
+from collections.abc import Callable
+from itertools import count, takewhile
+
+from upath import UPath
+
+from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.moves.fences import derive_fences, newest_number
+from airflow_mm2_offsets.moves.jobs import SparkJob
+from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, Step
+from airflow_mm2_offsets.moves.move import read_claim, write_fence
+
+
+def settle(
+    job: SparkJob, home: str, open_path: Callable[[str], UPath], *, by: str, seen: int
+) -> tuple[Entry, list[str]]:
+    """Record where a job runs, and write the fences that follow from it.
+
+    Stop the job at its other homes first, or two drivers read the same records.
+
+    A journal without entries begins after the fences that are there: it may take the place of one
+    that was lost or moved. The homes then belong to this one.
+
+    Args:
+        job: The job.
+        home: The folder where it runs.
+        open_path: Makes a path of a location.
+        by: Who says so.
+        seen: The number of the last entry that the person has seen; 0: there is none.
+
+    Returns:
+        The entry, and what could not be written, as sentences.
+
+    Raises:
+        HandoverError: The journal has gone on since, or can't be read or written.
+        StopError: The fences of the home can't be read.
+    """
+    journal = Journal(open_path(job.journal))
+    closed: list[str] = []
+    first = 1
+    if not journal.entries():
+        found = {home: newest_number(open_path(f"{home}/control")), **_fenced_homes(job, open_path)}
+        closed, first = [each for each in found if each != home], max(found.values()) + 1
+    step = Step(
+        event=Event.SETTLE, run=by, home=home, seen=seen, first=first, facts={"closed": closed}
+    )
+    entries = journal.record(step).entries
+    problems = []
+    for folder, fence in derive_fences(entries, job.journal).items():
+        try:
+            write_fence(open_path(f"{folder}/control"), fence, job.name, takes_over=True)
+        except Mm2OffsetsError as error:
+            problems.append(f"no fence was written in {folder}: {error}")
+    return entries[-1], problems
+
+
+def _fenced_homes(job: SparkJob, open_path: Callable[[str], UPath]) -> dict[str, int]:
+    """Return the newest fence of each stay that belongs to a journal; those in reach."""
+
+    def is_used(folder: str) -> bool:
+        try:
+            return read_claim(open_path(f"{folder}/control")) is not None
+        except Mm2OffsetsError:
+            return False
+
+    return {
+        folder: newest_number(open_path(f"{folder}/control"))
+        for home in job.homes
+        for folder in takewhile(is_used, (home.stay(number).folder for number in count(1)))
+    }
