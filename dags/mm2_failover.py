@@ -24,6 +24,13 @@ with DAG(
             description="Its name in the file of jobs. Its journal says where it is, and so where "
             "it goes.",
         ),
+        "to": Param(
+            default=None,
+            type=["null", "string"],
+            title="To cluster",
+            description="The cluster that it goes to, by its alias. Empty: its other one. With a "
+            "name, a second run moves no job back that is there already.",
+        ),
         "policy": Param(
             "planned",
             type="string",
@@ -80,6 +87,7 @@ with DAG(
 ) as dag:
     failover_tasks(
         job="{{ params.job }}",
+        to="{{ params.to or '' }}",
         policy="{{ params.policy }}",
         dry_run="{{ params.dry_run }}",
         source_is_gone="{{ params.source_is_gone }}",
