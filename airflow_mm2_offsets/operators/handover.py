@@ -17,6 +17,7 @@ from airflow_mm2_offsets.operators.dag_runs import run_id_of, start_job
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.handover_plan import read_checked_plan
 from airflow_mm2_offsets.operators.links import page_links
+from airflow_mm2_offsets.operators.long_results import LongResults
 from airflow_mm2_offsets.operators.moving import (
     MoveArgument,
     mover_of,
@@ -184,7 +185,7 @@ class HandOverOperator(HandOver):
         move: What is moved, and how.
 
     Returns:
-        ``starting_offsets`` (Spark's JSON text), ``topic`` (several: separated by commas),
+        ``starting_offsets`` (Spark's JSON text; a long one as a file of it, see docs/xcom.md), ``topic`` (several: separated by commas),
         ``folder`` (the job's home) and ``token``: a name for the job on its platform, the same in
         each try of the move, of lower-case letters, digits and a hyphen (36 characters). None if
         the job has begun already. Each is an XCom of its own, too.
@@ -202,8 +203,11 @@ class HandOverOperator(HandOver):
             self.log.info("%s", begun)
             return None
         handed = move.facts(Event.HAND_OVER)
+        offsets = LongResults.of(context).offsets_argument(
+            handed["starting_offsets"], beside=handed["plan"]
+        )
         facts = {
-            "starting_offsets": handed["starting_offsets"],
+            "starting_offsets": offsets,
             "topic": handed["topics"],
             "folder": _there(move).folder,
             "token": submit_token(move.request_id),

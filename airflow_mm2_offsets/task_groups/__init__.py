@@ -51,6 +51,8 @@ OF_STOP, OF_SUBMIT = "cancel_source", "hand_over"
 """The further tasks of a group that is given ``stop``, or ``submit``."""
 QUIET_PERIOD = 60.0
 """Seconds that ``stop_source`` waits after a platform's cancel, unless it is told otherwise."""
+APPROVAL_SECONDS = 3600.0
+"""How long ``approve`` waits for a person, unless it is told otherwise: the job is stopped then."""
 _WAITING = frozenset({"stop_source", "wait_replicated", "wait_started"})
 _READING = frozenset({"check", "translate"})
 
@@ -132,7 +134,7 @@ def failover_tasks(
     settings: dict[str, dict[str, Any]] = {
         "check": {"positions": positions, "options": options},
         "translate": {"options": options},
-        "approve": {"ask": approve},
+        "approve": {"ask": approve, "response_timeout": APPROVAL_SECONDS},
         # A lost worker leaves its Spark driver behind, which may still write the report.
         VERIFY: {"retries": 0},
         "report": {"on_failure": on_failure},
