@@ -185,7 +185,7 @@ class HandOverOperator(HandOver):
         move: What is moved, and how.
 
     Returns:
-        ``starting_offsets`` (Spark's JSON text; a long one as a file of it, see docs/xcom.md), ``topic`` (several: separated by commas),
+        ``starting_offsets`` (Spark's JSON text, or ``@`` and a file of it), ``topic`` (several: separated by commas),
         ``folder`` (the job's home) and ``token``: a name for the job on its platform, the same in
         each try of the move, of lower-case letters, digits and a hyphen (36 characters). None if
         the job has begun already. Each is an XCom of its own, too.
