@@ -45,9 +45,12 @@ def check_archive(request: PairRequest) -> Iterator[ReadinessCheck]:
             yield blocked(name, "the archive can't be used")
         return
     if archived.as_of is None:
-        yield failed(CheckName.ARCHIVE_READABLE, f"there is no archive in {location}")
+        missing = f"there is no archive in {location}"
+        # A job names its archive for the disaster; a planned move does without.
+        needs_it = request.policy.source_may_be_lost
+        yield (failed if needs_it else warning)(CheckName.ARCHIVE_READABLE, missing)
         for name in _NAMES[1:]:
-            yield blocked(name, "there is no archive")
+            yield (blocked if needs_it else not_asked)(name, "there is no archive")
         return
     yield ok(CheckName.ARCHIVE_READABLE, f"{len(archived)} offset syncs in {location}")
     yield _check_age(request, archived.as_of)
