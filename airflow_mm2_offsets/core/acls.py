@@ -148,7 +148,7 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
     ),
     TaskRights(
         task="forecast",
-        used_by=("ForecastFailoverOperator", "PreviewFleetOperator", "forecast"),
+        used_by=("TranslateOffsetsOperator", "PreviewFleetOperator", "forecast"),
         rights=(*_PLAN, _HEARTBEATS),
     ),
     TaskRights(

@@ -185,10 +185,10 @@ class HandOverOperator(HandOver):
         move: What is moved, and how.
 
     Returns:
-        ``starting_offsets`` (Spark's JSON text, or ``@`` and a file of it), ``topic`` (several: separated by commas),
-        ``folder`` (the job's home) and ``token``: a name for the job on its platform, the same in
-        each try of the move, of lower-case letters, digits and a hyphen (36 characters). None if
-        the job has begun already. Each is an XCom of its own, too.
+        ``starting_offsets`` (Spark's JSON text, or ``@`` and a file of it), ``topic`` (several:
+        separated by commas), ``folder`` (the job's home) and ``token``: a name for the job on its
+        platform, the same in each try of the move, of lower-case letters, digits and a hyphen (36
+        characters). None if the job has begun already. Each is an XCom of its own, too.
 
     Raises:
         HandoverError: See ``HandOver``, as for PlanError, NotReadyError and AirflowSkipException.

@@ -1,7 +1,7 @@
 """Reads what a user decides about a plan; the operators that make a plan, or try one, call it.
 
-``TranslateOffsetsOperator`` has these settings as arguments. Operators that try the plan before it
-is made take them as one mapping, ``plan_options``.
+``TranslateOffsetsOperator``, and operators that try the plan before it is made, take them as one
+mapping, ``options``.
 """
 
 import json
@@ -11,15 +11,20 @@ from typing import Any, NamedTuple
 from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core.forecast import ForecastRequest
+from airflow_mm2_offsets.core.policy import DISASTER
 from airflow_mm2_offsets.errors import ConfigurationError, PlanError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.settings import given, parse_truth
+from airflow_mm2_offsets.planning.forecast import parse_lost_at
 from airflow_mm2_offsets.planning.options import PLAN_OPTIONS, PlanOptions, parse_plan_options
 from airflow_mm2_offsets.planning.plan_file import read_plan
 
 SKIP_DAMAGED, FIRST_PLAN = "skip_damaged", "first_plan"
-PLAN_SETTINGS = (*PLAN_OPTIONS, SKIP_DAMAGED, FIRST_PLAN)
-"""The arguments of ``TranslateOffsetsOperator`` that decide what its plan answers."""
+LOST_AT, MAX_RATE = "lost_at", "max_rate"
+PLAN_SETTINGS = (*PLAN_OPTIONS, SKIP_DAMAGED, FIRST_PLAN, LOST_AT, MAX_RATE)
+"""The options of ``TranslateOffsetsOperator``: what its plan answers, and what its forecast counts
+with."""
 
 
 class TrialSettings(NamedTuple):
@@ -29,11 +34,10 @@ class TrialSettings(NamedTuple):
     skip_damaged: bool
     first_plan: str | None
     """The file that the user names."""
-
-
-def plan_settings_of(task: BaseOperator) -> dict[str, Any]:
-    """Return the settings of a task that translates, as ``plan_options`` takes them."""
-    return {name: getattr(task, name) for name in PLAN_SETTINGS}
+    lost_at: str | None
+    """When the source was lost by the user's word: ISO 8601 with its zone."""
+    max_rate: float | None
+    """How many records per second each topic-partition was written at, at most."""
 
 
 def parse_plan_settings(values: Mapping[str, object]) -> PlanOptions:
@@ -70,6 +74,8 @@ def parse_trial_settings(
         options=parse_plan_settings(values),
         skip_damaged=parse_truth(task.task_id, SKIP_DAMAGED, values.get(SKIP_DAMAGED)),
         first_plan=given(values.get(FIRST_PLAN)),
+        lost_at=_parse_lost_at(given(values.get(LOST_AT))),
+        max_rate=_parse_rate(given(values.get(MAX_RATE))),
     )
 
 
@@ -87,6 +93,30 @@ def read_named_plan(location: str) -> FailoverPlan:
             file=location,
         )
     return plan
+
+
+def _parse_lost_at(text: str | None) -> str | None:
+    parse_lost_at(ForecastRequest(policy=DISASTER, plan_digest="", lost_at=text))
+    return text
+
+
+def _parse_rate(text: str | None) -> float | None:
+    """Return a rate as a number.
+
+    Raises:
+        ConfigurationError: It is not a number from 0.
+    """
+    if text is None:
+        return None
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = -1.0
+    if not 0 <= rate < float("inf"):
+        raise ConfigurationError(
+            f"{text!r} is not a number of records per second, from 0", setting=MAX_RATE
+        )
+    return rate
 
 
 def _parse_mapping(

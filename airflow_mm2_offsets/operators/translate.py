@@ -107,7 +107,11 @@ class TranslateOffsetsOperator(BaseOperator):
             plan if it is whole, of these positions, clusters and topics, and not contradicted by
             what MirrorMaker 2 has copied since.
         options: How the positions are translated: ``planning.options`` has each with its
-            explanation, such as ``{"give_up": 12}``. A mapping, or JSON text.
+            explanation, such as ``{"give_up": 12}``. Further: ``skip_damaged`` (go on without the
+            archive's damaged or missing files), ``first_plan`` (with ``exchanged``: the file of the
+            plan that the job was moved by); for the forecast of a disaster ``lost_at`` (when the
+            source was lost, ISO 8601 with a zone) and ``max_rate`` (how many records per second
+            each topic-partition was written at, at most). A mapping, or JSON text.
 
     Returns:
         The plan (``core.plan``); of a long one its brief (``core.brief``), and the whole plan lies
@@ -346,7 +350,7 @@ class TranslateOffsetsOperator(BaseOperator):
         plan_content: Mapping[str, Any],
     ) -> None:
         """Forecast what the move costs, and note plan and forecast in the journal."""
-        mover, move = of
+        (mover, move), settings = of, self.parse_settings()
         path = stand.plan_path and f"{stand.plan_path.removesuffix('.json')}.forecast.json"
         forecast = forecast_once(
             stand.pair,
@@ -354,6 +358,8 @@ class TranslateOffsetsOperator(BaseOperator):
             ForecastRequest(
                 policy=mover.policy,
                 plan_digest=str(plan.to_json()["digest"]),
+                lost_at=settings.lost_at,
+                max_rate=settings.max_rate,
                 positions_as_of=stand.as_of,
             ),
             archive=stand.options.archive,

@@ -327,6 +327,31 @@ def test_a_dry_run_changes_nothing(mover: Mover) -> None:
     assert mover.worker.triggered == {}
 
 
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"lost_at": "yesterday"}, "lost_at"),
+        ({"max_rate": "fast"}, "'fast' is not a number of records per second"),
+        ({"lostat": "2026-11-21"}, "lost_at"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_the_stop(
+    mover: Mover, options: dict[str, str], problem: str
+) -> None:
+    """Also one that only the forecast counts with."""
+    with pytest.raises((ConfigurationError, NotReadyError), match=problem):
+        mover.run(CheckFailoverOperator, options=options)
+    assert mover.events() == []
+
+
+def test_the_forecast_counts_with_what_the_user_knows(mover: Mover) -> None:
+    """When the source was lost, and how fast it was written at most."""
+    mover.stop(mover.folder / "source")
+    mover.run(TranslateOffsetsOperator, options='{"max_rate": 7}')
+    forecast = mover.worker.xcoms["TranslateOffsetsOperator", "forecast"]
+    assert forecast["request"]["max_rate"] == 7
+
+
 def test_a_move_above_its_thresholds_asks_a_person(mover: Mover) -> None:
     """The page shows the status, the forecast, where the job goes, and what Reject leads to."""
     mover.stop(mover.folder / "source")
