@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -75,6 +76,7 @@ class Demo:
         self.archive = folder / "archive"
         self.storage = storage
         self.heartbeat_timeout = heartbeat_timeout
+        self._changes: dict[str, Any] = {}
         located = jars.locate(BUILD)
         s3a = jars.fetch_lake(BUILD, progress=progress).s3a if storage else ()
         self.stack = stack or LocalStack(
@@ -136,6 +138,9 @@ class Demo:
     @property
     def job(self) -> SparkJob:
         """The streaming job, with its home at each cluster."""
+        return replace(self._declared(), **self._changes)
+
+    def _declared(self) -> SparkJob:
         source = Home(
             cluster="source",
             folder=self.location("source", connection=LAKE),
@@ -150,8 +155,9 @@ class Demo:
             heartbeat_timeout=self.heartbeat_timeout,
         )
 
-    def write_jobs(self) -> Path:
-        """Write the file of jobs that Airflow reads."""
+    def write_jobs(self, **changes: Any) -> Path:
+        """Write the file of jobs that Airflow reads, with other fields of the job from now on."""
+        self._changes |= changes
         file = self.folder / "jobs.json"
         self.folder.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps({"jobs": [self.job.to_json()]}, indent=1))

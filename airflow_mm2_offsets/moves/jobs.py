@@ -117,7 +117,7 @@ class SparkJob:
     """The folder of all jobs' journals, which outlives either cluster's storage; by default
     ``journals`` in the job's first home."""
     archive: str | None = None
-    """The archive of offset syncs."""
+    """The folder of the archives of offset syncs: one for each connection, by its id."""
     saved_positions: str | None = None
     """Where the job's positions are saved, for a disaster."""
     heartbeat_timeout: float | None = None
@@ -170,6 +170,10 @@ class SparkJob:
     def journal(self) -> str:
         """The folder of the job's journal."""
         return f"{self.records or f'{self.homes[0].folder}/journals'}/{self.name}"
+
+    def archive_of(self, mm2_conn_id: str) -> str | None:
+        """Return the archive of one MirrorMaker 2's offset syncs; None: there is none."""
+        return f"{self.archive}/{mm2_conn_id}" if self.archive else None
 
     def home_of(self, folder: str) -> Home:
         """Return the home of a stay by its folder, as the journal has it.

@@ -19,7 +19,6 @@ from airflow_mm2_offsets.errors import (
     ConfigurationError,
     HandoverError,
     Mm2OffsetsError,
-    StopError,
 )
 from airflow_mm2_offsets.locations import same_folder
 from airflow_mm2_offsets.moves.fences import Fence, derive_fences, raise_fence, read_fence
@@ -90,6 +89,12 @@ class Move:
             and (each.state is State.STOPPING or each.number > max(proofs, default=0))
         ]
         return next((facts[name] for facts in counts if name in facts), None)
+
+    @property
+    def is_handed_over(self) -> bool:
+        """Whether its job is handed over, and no later move has begun."""
+        is_last = self.last is not None and self.last.move == self.number
+        return is_last and self.entry(Event.HAND_OVER) is not None
 
     @property
     def has_begun_there(self) -> bool:

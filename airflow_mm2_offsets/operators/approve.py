@@ -97,6 +97,9 @@ class ApproveFailoverOperator(HITLOperator):
         ask, mover = self.parse_settings(), mover_of(self, context)
         move = mover.find()
         skip_in_dry_run(self, context, "ask a person where a number is above its threshold")
+        if move.is_handed_over:
+            self.log.info("This run has handed %s over: nobody is asked again", move.job.name)
+            return dict(move.noted("approval") or {})
         measures = _measures(move)
         why = reason(ask, measures)
         self.log.info("%s %s", why, "; ".join(map(str, measures)))

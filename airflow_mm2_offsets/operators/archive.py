@@ -8,15 +8,17 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperat
 
 from airflow_mm2_offsets.archive import COMPACT_OVER, SyncArchive
 from airflow_mm2_offsets.archive.update import archive_syncs
+from airflow_mm2_offsets.core.policy import PLANNED
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.moves.jobs import SparkJob
+from airflow_mm2_offsets.moves.move import Mover
 from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.observability import emit_archive
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
-from airflow_mm2_offsets.operators.moving import job_of
+from airflow_mm2_offsets.operators.moving import archive_of, job_of, mirror_of
 
 
 class ArchiveSyncsOperator(BaseOperator):
@@ -25,7 +27,8 @@ class ArchiveSyncsOperator(BaseOperator):
     Give ``job``, or ``archive``.
 
     Args:
-        job: A job, or its name in the file of jobs: its archive and its connection count.
+        job: A job, or its name in the file of jobs: the mirror that its next move goes by is
+            archived, where the job is declared to have its archive.
         archive: A folder for one ``mm2`` connection alone, on storage that outlives both clusters:
             any that Airflow's ``ObjectStoragePath`` knows.
         mm2_conn_id: With ``archive``: id of a connection of type ``mm2``.
@@ -90,6 +93,7 @@ class ArchiveSyncsOperator(BaseOperator):
         if self.archive is not None:
             return self.archive, self.mm2_conn_id
         job = job_of(MoveRequest.from_json({"job": self.job}))
-        if job.archive is None:
+        move = Mover(job, "", PLANNED, storage_path).find()
+        if (archive := archive_of(move)) is None:
             raise AirflowSkipException(f"job {job.name} has no archive: nothing is archived")
-        return job.archive, job.mm2_conn_id
+        return archive, mirror_of(move)[0]

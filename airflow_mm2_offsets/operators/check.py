@@ -22,11 +22,13 @@ from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.long_result_options import LongResultOptions
 from airflow_mm2_offsets.operators.moving import (
     MoveArgument,
+    archive_of,
     ended_run,
     mover_of,
     pair_of_move,
     plan_of_last_move,
     request_of,
+    skip_if_handed_over,
     to_template,
 )
 from airflow_mm2_offsets.operators.plan_settings import parse_trial_settings, read_named_plan
@@ -110,6 +112,8 @@ class CheckFailoverOperator(BaseOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Make the report; raise if a check has failed."""
         check_run_conf(context)
+        self.parse_settings()
+        skip_if_handed_over(mover_of(self, context).find())
         report = check_readiness(self._request(context))
         push = context["ti"].xcom_push
         summary = report.summary()
@@ -175,7 +179,7 @@ class CheckFailoverOperator(BaseOperator):
             spark_control=here.spark_name("control"),
             spark_checkpoint=here.spark_name("checkpoint"),
             plan_path=move.noted("plan"),
-            archive=job.archive,
+            archive=archive_of(move),
             sink=there.sink if there else None,
             txn_app_id=job.txn_app_id,
             probe_folder=given(self.probe_folder),

@@ -149,6 +149,15 @@ def mirror_of(move: Move) -> tuple[str, bool]:
     return conn_id, is_against
 
 
+def archive_of(move: Move) -> str | None:
+    """Return where the offset syncs are archived of the mirror that a move goes by.
+
+    Raises:
+        ConfigurationError: See ``mirror_of``.
+    """
+    return move.job.archive_of(mirror_of(move)[0]) if move.there else None
+
+
 def pair_of_move(move: Move, *, timeout: float | None = None) -> ClusterPair:
     """Return the clusters as a move goes: from where the job is to where it goes.
 
@@ -182,6 +191,18 @@ def plan_of_last_move(move: Move) -> FailoverPlan | None:
     """
     handed = handed_over_to(move)
     return read_named_plan(str(handed["plan"])) if handed else None
+
+
+def skip_if_handed_over(move: Move) -> None:
+    """Skip a step that comes before the hand-over, where that has been: it was cleared.
+
+    Raises:
+        AirflowSkipException: The job is handed over.
+    """
+    if move.is_handed_over:
+        raise AirflowSkipException(
+            f"this run has handed job {move.job.name} over to {move.there}: there is nothing to do"
+        )
 
 
 def skip_in_dry_run(task: BaseOperator, context: Context, intent: str) -> None:

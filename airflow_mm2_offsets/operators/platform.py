@@ -17,7 +17,7 @@ from airflow_mm2_offsets.moves.handover import confirm_stopped
 from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.moving import INTENT, ask, mover_for
+from airflow_mm2_offsets.operators.moving import INTENT, ask, mover_for, skip_if_handed_over
 from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.storage import list_directory
 
@@ -58,6 +58,7 @@ class BeforeCancel(PlatformStep):
         request = self.request(context)
         self.skip_in_dry_run(context, request, f"run {task.task_type}, which cancels the job")
         mover = mover_for(request, context)
+        skip_if_handed_over(mover.find())
         move = ask(mover)
         if request.is_source_gone and (lost := why_lost(storage_path(move.here.checkpoint))):
             raise AirflowSkipException(

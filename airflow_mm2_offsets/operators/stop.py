@@ -131,6 +131,12 @@ class StopSparkStreamingOperator(DeferrablePolling):
         """Ask, and wait for the proof."""
         mover = self._mover(context)
         heartbeat_timeout, kill_after = self.parse_settings(mover)
+        own = mover.find()
+        if own.is_handed_over:
+            self.log.info(
+                "This run has handed %s over to %s: it is not stopped", own.job.name, own.there
+            )
+            return dict(own.facts(Event.PROVE))
         before = mover.find_to_ask()
         if self.move is not None:
             intent = f"stop job {before.job.name} at {before.here}, and wait for the proof"

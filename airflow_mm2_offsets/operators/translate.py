@@ -25,6 +25,7 @@ from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.long_results import LongResults
 from airflow_mm2_offsets.operators.moving import (
     MoveArgument,
+    archive_of,
     mover_of,
     pair_of_move,
     plan_of_last_move,
@@ -72,6 +73,8 @@ class Stand:
     source_may_be_lost: bool = False
     as_of: str | None = None
     """When the job stood there, if it may have gone on since."""
+    is_final: bool = False
+    """Whether the job is handed over by the kept plan."""
 
 
 class TranslateOffsetsOperator(BaseOperator):
@@ -237,7 +240,7 @@ class TranslateOffsetsOperator(BaseOperator):
         """Return the stand of a job that was stopped; of one that is left alone, where it is."""
         pair, job = pair_of_move(move), move.job
         settings = parse_trial_settings(self, self.options, changed_records=job.changed_records)
-        options = self._options(settings, job.archive, move.noted("replicated"))
+        options = self._options(settings, archive_of(move), move.noted("replicated"))
         if pair.direction is Direction.EXCHANGED and options.first_plan is None:
             options = replace(options, first_plan=plan_of_last_move(move))
         if request_of(self).leaves_job_alone:
@@ -270,6 +273,7 @@ class TranslateOffsetsOperator(BaseOperator):
             clusters=facts.get("clusters"),
             plan_path=f"{folder}/plans/{proof.number if proof else 0:06d}.json",
             as_of=facts.get("as_of"),
+            is_final=move.is_handed_over,
             source_may_be_lost=move.policy.source_may_be_lost,
         )
 
@@ -308,6 +312,8 @@ class TranslateOffsetsOperator(BaseOperator):
     def _plan(self, stand: Stand, run_id: str | None) -> FailoverPlan:
         path = storage_path(stand.plan_path) if stand.plan_path else None
         kept = read_plan(path) if path else None
+        if kept is not None and stand.is_final:
+            return kept
 
         def plan_or_check(lost: LostParts) -> FailoverPlan:
             ids = _checked_ids(stand, lost) if kept or stand.clusters else None

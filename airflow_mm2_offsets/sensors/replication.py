@@ -15,6 +15,7 @@ from airflow_mm2_offsets.operators.moving import (
     MoveArgument,
     mirror_of,
     mover_of,
+    skip_if_handed_over,
     skip_in_dry_run,
     to_template,
 )
@@ -103,6 +104,7 @@ class Mm2ReplicatedSensor(PollingSensor):
             return None
         if self.move is not None:
             skip_in_dry_run(self, context, "wait until MirrorMaker 2 has copied all before")
+            skip_if_handed_over(mover_of(self, context).find())
         return super().execute(context)
 
     def execute_complete(self, context: AnyContext, event: Mapping[str, Any]) -> dict[str, Any]:

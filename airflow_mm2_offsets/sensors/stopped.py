@@ -7,6 +7,7 @@ from airflow.providers.common.compat.sdk import Context
 
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import STOPS, page_links
 from airflow_mm2_offsets.operators.moving import (
@@ -119,6 +120,9 @@ class SparkStoppedSensor(PollingSensor):
             move = mover.find()
             here = move.here
             skip_in_dry_run(self, context, f"wait until {here.checkpoint} does not change")
+            if move.is_handed_over:
+                self.log.info("This run has handed %s over to %s", move.job.name, move.there)
+                return dict(move.facts(Event.PROVE))
             is_gone = request_of(self).is_source_gone
             if is_gone and (lost := why_lost(storage_path(here.checkpoint))):
                 self.log.warning("By your word (source_is_gone) no driver runs: %s", lost)

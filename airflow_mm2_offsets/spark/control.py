@@ -19,7 +19,6 @@ from airflow_mm2_offsets.spark.control_files import field_of, numbers_of, object
 from airflow_mm2_offsets.spark.offset_log import kafka_positions
 from airflow_mm2_offsets.storage import open_location
 
-
 DRIVER: Final = "driver.json"
 """In a control location: the driver that runs, or has run last."""
 

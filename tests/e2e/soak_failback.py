@@ -29,8 +29,8 @@ def test_five_times_there_and_home_again(tmp_path: Path) -> None:
         journey = Journey(demo)
         journey.start()
         for _ in range(ROUND_TRIPS):
-            journey.move("planned")
-            journey.come_home()
+            journey.move()
+            journey.move()
         journey.end()
         delivered, produced = journey.numbers(), demo.producer.produced
     _add_figures(journey, delivered, produced)
@@ -43,9 +43,9 @@ def test_home_by_a_mirror_that_was_turned_round(tmp_path: Path) -> None:
     with Demo(tmp_path, print) as demo:
         journey = Journey(demo)
         journey.start()
-        journey.move("planned")
+        journey.move()
         journey.turn_round()
-        journey.move("failback", **journey.home)
+        journey.move(to="source")
         journey.end()
         delivered, produced = journey.numbers(), demo.producer.produced
     _add_figures(journey, delivered, produced)

@@ -183,6 +183,7 @@ def test_every_task_may_be_cleared(mover: Mover) -> None:
     """In any order, before and after the hand-over, and no second job is started."""
     mover.until_start(mover.folder / "source")
     mover.until_start(mover.folder / "source")
+    mover.run(ApproveFailoverOperator, ask="never")
     mover.run(TriggerTargetDagOperator)
     for _ in range(2):
         mover.run(TriggerTargetDagOperator)
@@ -191,8 +192,12 @@ def test_every_task_may_be_cleared(mover: Mover) -> None:
     for _ in range(2):
         mover.run(SparkStartedSensor, **WAITS)
         mover.run(TriggerTargetDagOperator)
-        with pytest.raises(HandoverError, match="has handed the job over before"):
-            mover.stop(mover.folder / "source")
+        proof = mover.run(StopSparkStreamingOperator, deferrable=True)
+        assert proof["proof"] == "acknowledged"
+        for operator in (CheckFailoverOperator, Mm2ReplicatedSensor):
+            assert mover.run_task(mover.task(operator)) == "SKIPPED"
+        mover.run(TranslateOffsetsOperator)
+        assert mover.run(ApproveFailoverOperator)["approved"] is True
     assert list(mover.worker.triggered) == [("orders_stream", "failover__manual__1__1")]
     assert mover.entries()[-1].home == west.folder
 
@@ -478,6 +483,9 @@ class TestPlatform:
         for _ in range(2):
             mover.run_task(dag.get_task("start_target"))
         assert calls == ["cancel", "submit", "submit"]
+        for name in ("cancel_source", "stop_source", "hand_over"):
+            mover.run_task(dag.get_task(name))
+        assert len(calls) == 3
         mover.begin(Path(mover.job.homes[1].folder), 9, 6, 3, 2)
         assert mover.run_task(dag.get_task("start_target")) == "SKIPPED"
         assert len(calls) == 3
