@@ -81,6 +81,11 @@ class Home:
         """Where the job writes."""
         return self.output or f"{self.folder}/output"
 
+    @property
+    def spark_sink(self) -> str:
+        """Where the job writes, as Spark names it."""
+        return self.output or f"{self.spark_folder or self.folder}/output"
+
     def spark_name(self, part: str) -> str | None:
         """Return ``checkpoint`` or ``control`` as Spark names it; None where that is the same."""
         return f"{self.spark_folder}/{part}" if self.spark_folder else None

@@ -186,8 +186,8 @@ class ReconcileOperator(SparkSubmitOperator):
         self.plan = read_named_plan(str(move.noted("plan"))).to_json()
         self.scope = {"committed": arrived["positions"], **(self.scope or {})}
         self.sinks = self.sinks or [
-            {"cluster": "source", "path": move.here.sink},
-            {"cluster": "target", "path": move.there.sink},
+            {"cluster": "source", "path": move.here.spark_sink},
+            {"cluster": "target", "path": move.there.spark_sink},
         ]
         self.report = self.report or f"{move.there.folder}/verified"
 

@@ -72,7 +72,7 @@ def test_a_storage_that_does_not_answer_either(tmp_path: Path) -> None:
         disaster.lose_source()
         storage.pause()
         try:
-            disaster.trigger(source_is_gone=True, saved_positions=disaster.saved_positions)
+            disaster.trigger(source_is_gone=True)
             disaster.finish()
         finally:
             storage.resume()
