@@ -155,6 +155,9 @@ def test_a_journal_that_was_lost_is_not_begun_again(stage: Stage, policy: Policy
     assert stage.states(east, west) == [FenceState.MOVED, FenceState.OPEN]
     back = stage.mover(TWO).ask()
     assert (back.here, back.there, back.number) == (west, east.stay(2), 5)
+    step(stage.mover(TWO), Event.PROVE)
+    step(stage.mover(TWO), Event.HAND_OVER, starting_offsets=OFFSETS)
+    assert stage.states(west, east.stay(2)) == [FenceState.MOVED, FenceState.OPEN]
 
 
 def test_a_journal_that_has_lost_entries_opens_nothing(stage: Stage) -> None:
