@@ -74,7 +74,7 @@ class Mover:
         """Stop a job that answers."""
         settings = {"quiet_period": 0.05, "poll_interval": 0.02, "deferrable": True}
         deferred = self.worker.run(self.task(StopSparkStreamingOperator, **settings))
-        job_at(at).acknowledge()
+        Job.at(at).acknowledge()
         (event,) = events(rebuild(deferred))
         task = self.task(StopSparkStreamingOperator, **settings)
         self.worker.run(task, after=deferred, event=event)
@@ -100,12 +100,4 @@ class Mover:
                 "commits/0": checkpoints.commit(),
             },
         )
-        job_at(folder).beat(1)
-
-
-def job_at(folder: Path) -> Job:
-    """Return a job by its folder, which has one already."""
-    job = Job.__new__(Job)
-    job.folder = folder
-    job.checkpoint, job.control = folder / "checkpoint", folder / "control"
-    return job
+        Job.at(folder).beat(1)

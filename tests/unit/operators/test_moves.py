@@ -32,7 +32,8 @@ from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
 from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.task_groups import STEPS, failover_tasks
-from tests.unit.operators.mover import WAITS, Mover, job_at
+from tests.unit.operators.mover import WAITS, Mover
+from tests.unit.operators.spark_job import Job
 
 
 def test_a_job_is_moved(mover: Mover) -> None:
@@ -60,7 +61,7 @@ def test_a_job_is_moved(mover: Mover) -> None:
 
 def test_a_check_says_where_the_job_goes(mover: Mover) -> None:
     """Before the stop, and once more while the move is under way."""
-    job_at(mover.folder / "source").beat(1, bootstrap_servers=["source:9092"])
+    Job.at(mover.folder / "source").beat(1, bootstrap_servers=["source:9092"])
     report = mover.run(CheckFailoverOperator)
     assert report["policy"] == "planned"
     mover.until_start(mover.folder / "source")
@@ -111,7 +112,7 @@ def test_the_way_home_needs_no_folders_exchanged(mover: Mover) -> None:
 def test_a_job_that_has_run_since_is_not_started_elsewhere(mover: Mover) -> None:
     """Somebody has started it again, hours after the stop."""
     mover.until_start(mover.folder / "source")
-    job_at(mover.folder / "source").commit(1, 5, 6, 3, 2)
+    Job.at(mover.folder / "source").commit(1, 5, 6, 3, 2)
     with pytest.raises(HandoverError, match="committed_batch is 1 now, and was 0"):
         mover.run(TriggerTargetDagOperator)
     assert mover.worker.triggered == {}
@@ -289,7 +290,7 @@ class TestTakeOver:
         settings = {"quiet_period": 0.05, "poll_interval": 0.02, "deferrable": True}
         mover.worker.run(mover.task(StopSparkStreamingOperator, **settings))
         carrier = moves.Mover(mover.job, "failover:manual__1", PLANNED, UPath)
-        job_at(mover.folder / "source").acknowledge()
+        Job.at(mover.folder / "source").acknowledge()
         carrier.record(carrier.find(), Event.WITHDRAW)
         undone = mover.run(RollbackFailoverOperator)
         assert undone["job"] == "stopped"
@@ -361,7 +362,7 @@ class TestPlatform:
         calls: list[str] = []
         dag = self._group(mover, calls)
         self._until_submit(mover, dag)
-        job_at(mover.folder / "source").commit(1, 5, 6, 3, 2)
+        Job.at(mover.folder / "source").commit(1, 5, 6, 3, 2)
         with pytest.raises(HandoverError, match="was written to since"):
             mover.run_task(dag.get_task("start_target"))
         assert calls == ["cancel"]
@@ -401,7 +402,7 @@ class TestPlatform:
         steps = ("cancel_source", "stop_source", "wait_replicated", "translate")
         for name in steps:
             mover.run_task(dag.get_task(name))
-        job_at(mover.folder / "source").commit(1, 5, 6, 3, 2)
+        Job.at(mover.folder / "source").commit(1, 5, 6, 3, 2)
         with pytest.raises(HandoverError, match="was written to since"):
             mover.run_task(dag.get_task("hand_over"))
         for name in (*steps, "hand_over"):
