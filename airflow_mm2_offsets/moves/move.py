@@ -197,7 +197,7 @@ class Mover:
             event=event,
             run=self.run,
             move=move.number,
-            seen=len(move.entries),
+            seen=move.last.number if move.last else 0,
             is_fenced=self.job.is_controlled,
             facts=facts,
         )

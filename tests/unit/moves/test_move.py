@@ -9,63 +9,11 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.policy import DISASTER, PLANNED, Policy
 from airflow_mm2_offsets.errors import HandoverError, LockedError, StopError
-from airflow_mm2_offsets.moves.fences import Fence, raise_fence, read_fence
-from airflow_mm2_offsets.moves.jobs import Home, SparkJob
+from airflow_mm2_offsets.moves.fences import raise_fence
 from airflow_mm2_offsets.moves.journal import Event, FenceState, State
-from airflow_mm2_offsets.moves.move import Move, Mover, job_at
+from airflow_mm2_offsets.moves.move import Mover, job_at
 from airflow_mm2_offsets.moves.settle import settle
-
-ONE, TWO = "dag:one", "dag:two"
-OFFSETS = '{"orders":{"0":7}}'
-
-
-class Stage:
-    """A job with two homes on this disk, whose first one has been used."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        east, west = (
-            Home(cluster=name, folder=str(folder / name / "orders")) for name in ("east", "west")
-        )
-        self.job = SparkJob(name="orders", homes=(east, west), records=str(folder / "records"))
-        self.use(east)
-
-    def use(self, home: Home) -> None:
-        """Let a job have run at a home."""
-        offsets = Path(home.checkpoint, "offsets")
-        offsets.mkdir(parents=True)
-        (offsets / "0").write_text("{}")
-
-    def mover(self, run: str = ONE, policy: Policy = PLANNED, **changes: object) -> Mover:
-        return Mover(replace(self.job, **changes), run, policy, UPath)  # type: ignore[arg-type]
-
-    def move(self, run: str = ONE, **facts: str) -> None:
-        """Move the job to its other cluster."""
-        mover = self.mover(run)
-        there = mover.ask().there
-        assert there is not None
-        step(mover, Event.PROVE)
-        step(mover, Event.HAND_OVER, starting_offsets=OFFSETS, topics="orders", **facts)
-        step(mover, Event.ARRIVE)
-        self.use(there)
-
-    def fence(self, home: Home) -> Fence | None:
-        return read_fence(UPath(home.control))
-
-    def states(self, *homes: Home) -> list[FenceState | None]:
-        fences = map(self.fence, homes)
-        return [None if fence is None else fence.state for fence in fences]
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    """A job that runs at its first home."""
-    return Stage(tmp_path)
-
-
-def step(mover: Mover, event: Event, **facts: str) -> Move:
-    """Record a step of the run's move, as it is now."""
-    return mover.record(mover.find(), event, **facts)
+from tests.unit.moves.stage import OFFSETS, ONE, TWO, Stage, step
 
 
 def test_a_move_fences_the_old_home_and_opens_the_new_one(stage: Stage) -> None:
@@ -155,6 +103,9 @@ def test_a_journal_that_was_lost_is_not_begun_again(stage: Stage, policy: Policy
     assert stage.states(east, west) == [FenceState.MOVED, FenceState.OPEN]
     back = stage.mover(TWO).ask()
     assert (back.here, back.there, back.number) == (west, east.stay(2), 5)
+    step(stage.mover(TWO), Event.PROVE)
+    step(stage.mover(TWO), Event.HAND_OVER, starting_offsets=OFFSETS)
+    assert stage.states(west, east.stay(2)) == [FenceState.MOVED, FenceState.OPEN]
 
 
 def test_a_journal_that_has_lost_entries_opens_nothing(stage: Stage) -> None:

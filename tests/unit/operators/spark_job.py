@@ -15,9 +15,10 @@ from tests.unit.spark import checkpoints
 class Job:
     """A folder with a job's checkpoint and control location."""
 
+    folder: Path
+
     def __init__(self, folder: Path, *offsets: int) -> None:
         self.folder = folder
-        self.checkpoint, self.control = folder / "checkpoint", folder / "control"
         checkpoints.write(
             self.checkpoint,
             {
@@ -28,6 +29,21 @@ class Job:
         )
         self.control.mkdir()
         self.beat(1)
+
+    @classmethod
+    def at(cls, folder: Path) -> "Job":
+        """Return the job of a folder that has one already."""
+        job = cls.__new__(cls)
+        job.folder = folder
+        return job
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "checkpoint"
+
+    @property
+    def control(self) -> Path:
+        return self.folder / "control"
 
     def commit(self, batch: int, *offsets: int) -> None:
         """Do a batch, as a job that runs does."""

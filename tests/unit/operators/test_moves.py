@@ -1,13 +1,12 @@
 """A whole move, task by task, through the job's journal: there, home, and given up."""
 
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG, AirflowFailException, BaseOperator
+from airflow.providers.common.compat.sdk import DAG, AirflowFailException
 from airflow.providers.standard.operators.python import PythonOperator
 from upath import UPath
 
@@ -20,9 +19,7 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.moves import move as moves
 from airflow_mm2_offsets.moves.fences import read_fence
-from airflow_mm2_offsets.moves.jobs import Home, SparkJob
-from airflow_mm2_offsets.moves.journal import Entry, Event, FenceState, Journal, State
-from airflow_mm2_offsets.moves.request import MoveRequest
+from airflow_mm2_offsets.moves.journal import Event, FenceState, State
 from airflow_mm2_offsets.operators.approve import ApproveFailoverOperator
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.handover import HandOverOperator, TriggerTargetDagOperator
@@ -35,113 +32,8 @@ from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
 from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.task_groups import STEPS, failover_tasks
-from tests.unit.operators.clusters import RECORDS, Clusters
+from tests.unit.operators.mover import WAITS, Mover
 from tests.unit.operators.spark_job import Job
-from tests.unit.operators.worker import Worker, events, rebuild
-from tests.unit.spark import checkpoints
-
-WAITS = {"poke_interval": 0.02, "timeout": 5, "deferrable": True}
-
-
-@dataclass(kw_only=True)
-class Mover:
-    """Runs the tasks of moves of one job, as Airflow does."""
-
-    worker: Worker
-    folder: Path
-    policy: str = "planned"
-    more: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def job(self) -> SparkJob:
-        homes = tuple(
-            Home(cluster=side, folder=str(self.folder / side)) for side in ("source", "target")
-        )
-        records = str(self.folder / "records")
-        settings = {"dag": "orders_stream", **self.more}
-        return SparkJob(name="orders", homes=homes, records=records, **settings)
-
-    def entries(self) -> list[Entry]:
-        return Journal(UPath(self.job.journal)).entries()
-
-    def events(self) -> list[str]:
-        return [each.event.value for each in self.entries()]
-
-    def fence(self, home: Home) -> FenceState | None:
-        fence = read_fence(UPath(home.control))
-        return None if fence is None else fence.state
-
-    def task(self, operator: type[BaseOperator], **settings: Any) -> BaseOperator:
-        with DAG("failover", schedule=None):
-            move = MoveRequest(job=self.job, policy=self.policy)
-            return operator(task_id=operator.__name__, move=move, **settings)  # type: ignore[call-arg]
-
-    def run_task(self, task: BaseOperator) -> str:
-        """Run a task of a group to its end; return how it ended."""
-        ended = self.worker.run(task)
-        while ended.type == "DeferTask":
-            (event,) = events(rebuild(ended))
-            ended = self.worker.run(task, after=ended, event=event)
-        return str(getattr(ended, "state", "success")).rpartition(".")[2].upper()
-
-    def run(self, operator: type[BaseOperator], **settings: Any) -> Any:  # noqa: ANN401
-        """Run a task to its end; return what it returned."""
-        ended = self.worker.run(self.task(operator, **settings))
-        while ended.type == "DeferTask":
-            (event,) = events(rebuild(ended))
-            ended = self.worker.run(self.task(operator, **settings), after=ended, event=event)
-        return self.worker.xcoms.get((operator.__name__, "return_value"))
-
-    def stop(self, at: Path) -> dict[str, Any]:
-        """Stop a job that answers."""
-        settings = {"quiet_period": 0.05, "poll_interval": 0.02, "deferrable": True}
-        deferred = self.worker.run(self.task(StopSparkStreamingOperator, **settings))
-        _job_at(at).acknowledge()
-        (event,) = events(rebuild(deferred))
-        task = self.task(StopSparkStreamingOperator, **settings)
-        self.worker.run(task, after=deferred, event=event)
-        result: dict[str, Any] = self.worker.xcoms[
-            StopSparkStreamingOperator.__name__, "return_value"
-        ]
-        return result
-
-    def until_start(self, at: Path) -> None:
-        """Take the steps up to the hand-over."""
-        self.stop(at)
-        self.run(Mm2ReplicatedSensor, **WAITS)
-        self.run(TranslateOffsetsOperator)
-
-    def begin(self, folder: Path, *offsets: int) -> None:
-        """Let a job run at its new home, from the offsets that it was given."""
-        starts = checkpoints.orders(*offsets)
-        checkpoints.write(
-            folder / "checkpoint",
-            {
-                "sources/0/0": checkpoints.start(starts),
-                "offsets/0": checkpoints.batch(starts),
-                "commits/0": checkpoints.commit(),
-            },
-        )
-        _job_at(folder).beat(1)
-
-
-def _job_at(folder: Path) -> Job:
-    job = Job.__new__(Job)
-    job.folder = folder
-    job.checkpoint, job.control = folder / "checkpoint", folder / "control"
-    return job
-
-
-@pytest.fixture
-def mover(worker: Worker, clusters: Clusters, tmp_path: Path) -> Mover:
-    """A job that runs at its first home, whose records are all copied."""
-    clusters.copy_the_rest()
-    for partition in (2, 3):
-        clusters.source.produce("orders", partition, RECORDS)
-    for partition in (1, 2, 3):
-        clusters.sync(9, 9, partition)
-    Job(tmp_path / "source", 4, 6, 3, 2)
-    return Mover(worker=worker, folder=tmp_path)
 
 
 def test_a_job_is_moved(mover: Mover) -> None:
@@ -169,7 +61,7 @@ def test_a_job_is_moved(mover: Mover) -> None:
 
 def test_a_check_says_where_the_job_goes(mover: Mover) -> None:
     """Before the stop, and once more while the move is under way."""
-    _job_at(mover.folder / "source").beat(1, bootstrap_servers=["source:9092"])
+    Job.at(mover.folder / "source").beat(1, bootstrap_servers=["source:9092"])
     report = mover.run(CheckFailoverOperator)
     assert report["policy"] == "planned"
     mover.until_start(mover.folder / "source")
@@ -225,7 +117,7 @@ def test_the_way_home_needs_no_folders_exchanged(mover: Mover) -> None:
 def test_a_job_that_has_run_since_is_not_started_elsewhere(mover: Mover) -> None:
     """Somebody has started it again, hours after the stop."""
     mover.until_start(mover.folder / "source")
-    _job_at(mover.folder / "source").commit(1, 5, 6, 3, 2)
+    Job.at(mover.folder / "source").commit(1, 5, 6, 3, 2)
     with pytest.raises(HandoverError, match="committed_batch is 1 now, and was 0"):
         mover.run(TriggerTargetDagOperator)
     assert mover.worker.triggered == {}
@@ -428,7 +320,7 @@ class TestTakeOver:
         settings = {"quiet_period": 0.05, "poll_interval": 0.02, "deferrable": True}
         mover.worker.run(mover.task(StopSparkStreamingOperator, **settings))
         carrier = moves.Mover(mover.job, "failover:manual__1", PLANNED, UPath)
-        _job_at(mover.folder / "source").acknowledge()
+        Job.at(mover.folder / "source").acknowledge()
         carrier.record(carrier.find(), Event.WITHDRAW)
         undone = mover.run(RollbackFailoverOperator)
         assert undone["job"] == "stopped"
@@ -503,7 +395,7 @@ class TestPlatform:
         calls: list[str] = []
         dag = self._group(mover, calls)
         self._until_submit(mover, dag)
-        _job_at(mover.folder / "source").commit(1, 5, 6, 3, 2)
+        Job.at(mover.folder / "source").commit(1, 5, 6, 3, 2)
         with pytest.raises(HandoverError, match="was written to since"):
             mover.run_task(dag.get_task("start_target"))
         assert calls == ["cancel"]
@@ -543,7 +435,7 @@ class TestPlatform:
         steps = ("cancel_source", "stop_source", "wait_replicated", "translate")
         for name in steps:
             mover.run_task(dag.get_task(name))
-        _job_at(mover.folder / "source").commit(1, 5, 6, 3, 2)
+        Job.at(mover.folder / "source").commit(1, 5, 6, 3, 2)
         with pytest.raises(HandoverError, match="was written to since"):
             mover.run_task(dag.get_task("hand_over"))
         for name in (*steps, "hand_over"):

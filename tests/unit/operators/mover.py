@@ -1,0 +1,103 @@
+"""A job that is moved task by task, in memory: for the tests of operators and of DAGs."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.common.compat.sdk import DAG, BaseOperator
+from upath import UPath
+
+from airflow_mm2_offsets.moves.fences import read_fence
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
+from airflow_mm2_offsets.moves.journal import Entry, FenceState, Journal
+from airflow_mm2_offsets.moves.request import MoveRequest
+from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
+from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
+from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
+from tests.unit.operators.spark_job import Job
+from tests.unit.operators.worker import Worker, events, rebuild
+from tests.unit.spark import checkpoints
+
+WAITS = {"poke_interval": 0.02, "timeout": 5, "deferrable": True}
+
+
+@dataclass(kw_only=True)
+class Mover:
+    """Runs the tasks of moves of one job, as Airflow does."""
+
+    worker: Worker
+    folder: Path
+    policy: str = "planned"
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def job(self) -> SparkJob:
+        homes = tuple(
+            Home(cluster=side, folder=str(self.folder / side)) for side in ("source", "target")
+        )
+        records = str(self.folder / "records")
+        settings = {"dag": "orders_stream", **self.more}
+        return SparkJob(name="orders", homes=homes, records=records, **settings)
+
+    def entries(self) -> list[Entry]:
+        return Journal(UPath(self.job.journal)).entries()
+
+    def events(self) -> list[str]:
+        return [each.event.value for each in self.entries()]
+
+    def fence(self, home: Home) -> FenceState | None:
+        fence = read_fence(UPath(home.control))
+        return None if fence is None else fence.state
+
+    def task(self, operator: type[BaseOperator], **settings: Any) -> BaseOperator:
+        with DAG("failover", schedule=None):
+            move = MoveRequest(job=self.job, policy=self.policy)
+            return operator(task_id=operator.__name__, move=move, **settings)  # type: ignore[call-arg]
+
+    def run_task(self, task: BaseOperator) -> str:
+        """Run a task of a group to its end; return how it ended."""
+        ended = self.worker.run(task)
+        while ended.type == "DeferTask":
+            (event,) = events(rebuild(ended))
+            ended = self.worker.run(task, after=ended, event=event)
+        return str(getattr(ended, "state", "success")).rpartition(".")[2].upper()
+
+    def run(self, operator: type[BaseOperator], **settings: Any) -> Any:  # noqa: ANN401
+        """Run a task to its end; return what it returned."""
+        ended = self.worker.run(self.task(operator, **settings))
+        while ended.type == "DeferTask":
+            (event,) = events(rebuild(ended))
+            ended = self.worker.run(self.task(operator, **settings), after=ended, event=event)
+        return self.worker.xcoms.get((operator.__name__, "return_value"))
+
+    def stop(self, at: Path) -> dict[str, Any]:
+        """Stop a job that answers."""
+        settings = {"quiet_period": 0.05, "poll_interval": 0.02, "deferrable": True}
+        deferred = self.worker.run(self.task(StopSparkStreamingOperator, **settings))
+        Job.at(at).acknowledge()
+        (event,) = events(rebuild(deferred))
+        task = self.task(StopSparkStreamingOperator, **settings)
+        self.worker.run(task, after=deferred, event=event)
+        result: dict[str, Any] = self.worker.xcoms[
+            StopSparkStreamingOperator.__name__, "return_value"
+        ]
+        return result
+
+    def until_start(self, at: Path) -> None:
+        """Take the steps up to the hand-over."""
+        self.stop(at)
+        self.run(Mm2ReplicatedSensor, **WAITS)
+        self.run(TranslateOffsetsOperator)
+
+    def begin(self, folder: Path, *offsets: int) -> None:
+        """Let a job run at its new home, from the offsets that it was given."""
+        starts = checkpoints.orders(*offsets)
+        checkpoints.write(
+            folder / "checkpoint",
+            {
+                "sources/0/0": checkpoints.start(starts),
+                "offsets/0": checkpoints.batch(starts),
+                "commits/0": checkpoints.commit(),
+            },
+        )
+        Job.at(folder).beat(1)
