@@ -105,6 +105,8 @@ class FleetStage:
             "manifest": str(self.folder / "fleet.yaml"),
             "archive": str(self.folder / "archive"),
             "reports_folder": str(self.folder / "reports"),
+            # Nobody answers here, and a busy machine reads more records again.
+            "approve": "never",
             **params,
         }
         return self.airflow.api.trigger(FLEET, conf)

@@ -1,6 +1,7 @@
 """Where MirrorMaker 2 has lost its first syncs, the wait's look bounds what it copied before."""
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -67,4 +68,4 @@ def test_copies_up_to_an_end_that_is_not_reached_again_count(live: Pair) -> None
 def test_what_is_no_end_is_refused(values: object) -> None:
     """It names the task that returns them."""
     with pytest.raises(ConfigurationError, match="Mm2ReplicatedSensor"):
-        ends_from_json({"orders": values})  # type: ignore[arg-type]
+        ends_from_json(cast("dict[str, dict[str, str]]", {"orders": values}))
