@@ -74,7 +74,8 @@ class MoveReport:
     def next(self) -> tuple[str, ...]:
         """What to do, as sentences."""
         undone = (self.rollback or {}).get("next")
-        return tuple(str(each) for each in (self.status["next"], undone) if each)
+        sentences = (str(each) for each in (self.status["next"], undone) if each)
+        return tuple(dict.fromkeys(sentences))
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON."""

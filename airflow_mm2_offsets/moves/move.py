@@ -8,6 +8,7 @@ does the same again.
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
@@ -54,6 +55,11 @@ class Move:
     def request_id(self) -> str:
         """What its stop is called."""
         return f"{self.run}#{self.number}"
+
+    @property
+    def homes(self) -> tuple[Home, ...]:
+        """Where it is, and where it goes."""
+        return (self.here, self.there) if self.there else (self.here,)
 
     @property
     def last(self) -> Entry | None:
@@ -161,7 +167,7 @@ class Mover:
         move = self.find_to_ask()
         if self.to == move.here.cluster:
             raise HandoverError(f"job {self.job.name} is at {move.here} already")
-        for home in filter(None, (move.here, move.there)):
+        for home in move.homes:
             self._unless_lost(home, move, self._check_claim)
         asked = Step(
             event=Event.ASK,
@@ -171,7 +177,12 @@ class Mover:
             takes_over=takes_over,
             facts={"policy": self.policy.name},
         )
-        return self._fenced(self.journal.record(asked).entries)
+        entries = self.journal.record(asked).entries
+        move = self._fenced(entries)
+        # A kill, or a storage that was lost, may have left the fence of an earlier home out.
+        for problem in self._write_all(entries, {home.folder for home in move.homes}):
+            log.warning("%s", problem)
+        return move
 
     def record(self, move: Move, event: Event, **facts: Any) -> Move:
         """Record a step of a move that has begun, and write the fences that follow from it.
@@ -258,8 +269,14 @@ class Mover:
         Raises:
             HandoverError: The journal can't be read.
         """
+        return self._write_all(self.journal.entries(), set())
+
+    def _write_all(self, entries: Sequence[Entry], but: AbstractSet[str]) -> list[str]:
+        """Write the fences of all homes but some; return what could not be, as sentences."""
         problems: list[str] = []
-        for folder, fence in self.fences().items():
+        for folder, fence in derive_fences(entries, self.job.journal).items():
+            if folder in but:
+                continue
             try:
                 self._write(fence)
             except Mm2OffsetsError as error:
@@ -272,7 +289,7 @@ class Mover:
         if move is None:
             raise AssertionError("the run has recorded a step, and has no move")
         fences = derive_fences(entries, self.job.journal)
-        homes = {home.folder: home for home in (move.here, move.there) if home}
+        homes = {home.folder: home for home in move.homes}
         for folder in filter(homes.__contains__, fences):
             self._unless_lost(homes[folder], move, lambda at: self._write(fences[at.folder]))
         return move

@@ -24,7 +24,7 @@ from airflow_mm2_offsets.moves.journal import (
     recording,
 )
 
-EAST, WEST, NORTH = "east", "west", "north"
+EAST, WEST, NORTH, SOUTH = HOMES = ("east", "west", "north", "south")
 KILLED = 0.02
 """How likely a run is killed before an access, in interleavings that are drawn."""
 
@@ -49,6 +49,18 @@ class World:
         here = [each for each in self.fences if each.home == home]
         newest = max(here, key=lambda each: (each.number, each.fence), default=None)
         return newest.fence if newest else FenceState.OPEN
+
+    def problem(self) -> str | None:
+        """Return what must never be: two jobs, or one that was moved from where it was before."""
+        if len(self.running) > 1:
+            return f"the job runs at {' and '.join(self.running)}"
+        batch: object = None
+        for entry in self.journal:
+            if entry.event is Event.PROVE:
+                batch = entry.facts.get("batch")
+            if entry.event is Event.HAND_OVER and entry.facts.get("batch") != batch:
+                return f"{entry.run} was handed over by {entry.facts}, and not by {batch}"
+        return None
 
     def without(self, home: str) -> "World":
         """Return the world after the drivers at a home have ended."""
@@ -134,9 +146,6 @@ class Look(NamedTuple):
 
 
 Access = Record | Raise | Obey | Start | Kill | Look
-Answers = tuple[tuple[Any, ...], tuple[object, ...]]
-"""What a run was answered, and what tells it apart."""
-NOTHING: Answers = ((), ())
 Run = Generator[Access, Any, None]
 
 
@@ -144,7 +153,10 @@ def _key(answer: object) -> object:
     """Return what tells two answers apart; an entry's time does not."""
     if not isinstance(answer, tuple):
         return answer
-    return tuple((each.event, each.state, each.run, each.home) for each in answer)
+    return tuple(
+        (each.event, each.state, each.run, each.move, each.home, each.facts.get("batch"))
+        for each in answer
+    )
 
 
 class FailedError(Exception):
@@ -173,27 +185,42 @@ class Mover:
     target: str = WEST
     is_fenced: bool = True
     takes_over: str | None = None
+    batch: int = 1
+    """Where it finds that the job has stopped."""
 
     def move(self) -> Run:
         """Move the job, from the stop to its start at the target."""
-        entry = (yield from self._ask()).entry
-        yield from self._stop(entry)
+        entry = yield from self._ask()
         if (yield Look(entry.home)):
             raise FailedError
-        step = Step(event=Event.PROVE, run=self.run, move=entry.move)
-        seen = (yield from record(step)).entry.number
-        step = replace(step, event=Event.HAND_OVER, seen=seen, is_fenced=self.is_fenced)
-        handed_over = (yield from record(step)).entry
-        yield from self._start(handed_over, entry.home)
+        facts = {"batch": self.batch}
+        yield from record(Step(event=Event.PROVE, run=self.run, move=entry.move, facts=facts))
+        yield from self.hand_over()
+
+    def hand_over(self) -> Run:
+        """Hand the job over by the proof that is there, and start it; a task of its own."""
+        entries = yield Record(None)
+        asked = self._own(entries)
+        proofs = [
+            each for each in entries if each.event is Event.PROVE and each.move == asked.number
+        ]
+        if not proofs or (yield Look(asked.home)):
+            raise FailedError
+        step = Step(
+            event=Event.HAND_OVER,
+            run=self.run,
+            move=asked.number,
+            seen=entries[-1].number,
+            is_fenced=self.is_fenced,
+            facts=proofs[-1].facts,
+        )
+        yield from self._start((yield from record(step)).entry, asked.home)
 
     def roll_back(self) -> Run:
         """Take the run's move back; start the job where it was, if it has stopped."""
         entries = yield Record(None)
-        moves = [each for each in entries if each.run == self.run and each.event is Event.ASK]
-        if not moves:
-            return
-        entry = moves[-1]
-        step = Step(event=Event.PROVE, run=self.run, move=entry.move)
+        entry = self._own(entries)
+        step = Step(event=Event.PROVE, run=self.run, move=entry.move, facts={"batch": self.batch})
         if entries[-1].state is State.STOPPING:
             if (yield Look(entry.home)):
                 yield from self._withdraw(entry)
@@ -204,34 +231,40 @@ class Mover:
 
     def withdraw(self) -> Run:
         """Take a stop back that has no proof; if the job stops after all, ask again."""
-        entry = (yield from self._ask()).entry
-        yield from self._stop(entry)
+        entry = yield from self._ask()
         yield from self._withdraw(entry)
 
-    def _ask(self) -> Generator[Access, Any, Recorded]:
-        return record(
-            Step(
-                event=Event.ASK,
-                run=self.run,
-                home=self.home,
-                target=self.target,
-                takes_over=self.takes_over,
-            )
-        )
+    def _own(self, entries: tuple[Entry, ...]) -> Entry:
+        """Return the entry that the run's latest move began with."""
+        asked = [each for each in entries if each.run == self.run and each.event is Event.ASK]
+        if not asked:
+            raise FailedError
+        return asked[-1]
 
-    def _stop(self, entry: Entry) -> Run:
+    def _ask(self) -> Generator[Access, Any, Entry]:
+        asked = Step(
+            event=Event.ASK,
+            run=self.run,
+            home=self.home,
+            target=self.target,
+            takes_over=self.takes_over,
+        )
+        entries = (yield from record(asked)).entries
+        entry = entries[-1]
         if self.is_fenced:
-            yield Raise(entry.home, entry.number, fence_at(entry, entry.home))
+            # A kill may have left out a fence of an earlier move, too.
+            for home in dict.fromkeys([entry.home, *(each.home for each in entries)]):
+                yield Raise(home, entry.number, fence_at(entry, home))
         else:
             yield Kill(entry.home)
+        return entry
 
     def _withdraw(self, entry: Entry) -> Run:
         step = Step(event=Event.WITHDRAW, run=self.run, move=entry.move)
         home = (yield from record(step)).entry
         yield Raise(home.home, home.number, fence_at(home, home.home))
         if not (yield Look(home.home)):
-            entry = (yield from self._ask()).entry
-            yield from self._stop(entry)
+            yield from self._ask()
 
     def _start(self, entry: Entry, other: str) -> Run:
         if self.is_fenced:
@@ -247,6 +280,26 @@ class Mover:
         yield from record(replace(step, event=Event.ARRIVE))
 
 
+def settle(home: str, *others: str) -> Run:
+    """Let a person say that the job runs at a home, and start it there.
+
+    The person looks at the other homes before, and once more when their fences are written.
+    """
+    entries = yield Record(None)
+    for other in others:
+        if (yield Look(other)):
+            raise FailedError
+    seen = entries[-1].number if entries else 0
+    step = Step(event=Event.SETTLE, run="ada", home=home, seen=seen)
+    entry = (yield from record(step)).entry
+    for each in (*others, home):
+        yield Raise(each, entry.number, fence_at(entry, each))
+    for other in others:
+        if (yield Look(other)):
+            raise FailedError
+    yield Start(home, is_fenced=True)
+
+
 def drivers(*homes: str) -> Run:
     """Let drivers look at their fences, one after another."""
     for home in homes:
@@ -259,53 +312,76 @@ class Model:
 
     runs: tuple[Callable[[], Run], ...]
     world: World = World()
-    _known: dict[object, Access | None] = field(default_factory=dict)
+    _answered: list[tuple[Any, ...]] = field(default_factory=list)
+    """What a run was answered, by the number of its place."""
+    _next: list[Access | None] = field(default_factory=list)
+    """What it does from there on; None if it has ended."""
+    _after: dict[object, int] = field(default_factory=dict)
+    """The place that an answer leads to."""
 
-    def places(self) -> Iterator[World]:
-        """Yield the world of each state that any interleaving leads to."""
-        nothing: tuple[Answers, ...] = (NOTHING,) * len(self.runs)
-        todo, seen = [(self.world, nothing)], set()
+    def worlds(self) -> list[World]:
+        """Return the different worlds that any interleaving leads to."""
+        worlds, numbers = [self.world], {self.world.key: 0}
+        start = 0, tuple(map(self._begin, range(len(self.runs))))
+        todo, seen = [start], {start}
+        turns: dict[tuple[int, int], tuple[int, int]] = {}
         while todo:
-            world, answered = todo.pop()
-            yield world
-            for number, (answers, keys) in enumerate(answered):
-                access = self._next(number, answers, keys)
-                if access is None:
+            world, places = todo.pop()
+            for run, place in enumerate(places):
+                if self._next[place] is None:
                     continue
-                after, answer = access.on(world)
-                own = ((*answers, answer), (*keys, _key(answer)))
-                now = (*answered[:number], own, *answered[number + 1 :])
-                key = after.key, tuple(each for _, each in now)
-                if key not in seen:
-                    seen.add(key)
-                    todo.append((after, now))
+                if (turn := turns.get((world, place))) is None:
+                    after, answered = self._turn(run, place, worlds[world])
+                    number = numbers.setdefault(after.key, len(worlds))
+                    if number == len(worlds):
+                        worlds.append(after)
+                    turn = turns[world, place] = number, answered
+                now = turn[0], (*places[:run], turn[1], *places[run + 1 :])
+                if now not in seen:
+                    seen.add(now)
+                    todo.append(now)
+        return worlds
 
     def drawn(self, draw: Random) -> Iterator[World]:
         """Yield the worlds of one interleaving, in which each run may be killed at any moment."""
-        world, answers = self.world, dict.fromkeys(range(len(self.runs)), NOTHING)
-        while answers:
-            number = draw.choice([*answers])
-            own, keys = answers[number]
-            access = self._next(number, own, keys)
-            if access is None or draw.random() < KILLED:
-                del answers[number]
+        world, places = self.world, {run: self._begin(run) for run in range(len(self.runs))}
+        while places:
+            run = draw.choice([*places])
+            if self._next[places[run]] is None or draw.random() < KILLED:
+                del places[run]
                 continue
-            world, answer = access.on(world)
-            answers[number] = (*own, answer), (*keys, _key(answer))
+            world, places[run] = self._turn(run, places[run], world)
             yield world
 
-    def _next(self, number: int, answers: tuple[Any, ...], keys: object) -> Access | None:
+    def _begin(self, run: int) -> int:
+        return self._place(run, -1, (), ())
+
+    def _turn(self, run: int, place: int, world: World) -> tuple[World, int]:
+        """Return the world after a run's next access, and the run's place then."""
+        access = self._next[place]
+        if access is None:
+            raise AssertionError("a run that has ended takes no turn")
+        after, answer = access.on(world)
+        return after, self._place(run, place, _key(answer), (*self._answered[place], answer))
+
+    def _place(self, run: int, before: int, key: object, answers: tuple[Any, ...]) -> int:
+        """Return the number of a run's place; a new one if nothing has led there yet."""
+        number = self._after.setdefault((run, before, key), len(self._next))
+        if number == len(self._next):
+            self._answered.append(answers)
+            self._next.append(self._access(run, answers))
+        return number
+
+    def _access(self, number: int, answers: tuple[Any, ...]) -> Access | None:
         """Return the next access of a run that was answered so; None if it has ended."""
-        if (number, keys) not in self._known:
-            run = self.runs[number]()
-            try:
-                access = next(run)
-                for answer in answers:
-                    access = run.send(answer)
-            except (StopIteration, HandoverError, FailedError):
-                access = None
-            self._known[number, keys] = access
-        return self._known[number, keys]
+        run = self.runs[number]()
+        try:
+            access = next(run)
+            for answer in answers:
+                access = run.send(answer)
+        except (StopIteration, HandoverError, FailedError):
+            return None
+        return access
 
 
 def alone(world: World, run: Run) -> tuple[World, Exception | None]:

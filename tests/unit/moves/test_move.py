@@ -10,7 +10,7 @@ from upath import UPath
 from airflow_mm2_offsets.core.policy import DISASTER, PLANNED, Policy
 from airflow_mm2_offsets.errors import HandoverError, LockedError, StopError
 from airflow_mm2_offsets.moves.fences import raise_fence
-from airflow_mm2_offsets.moves.journal import Event, FenceState, State
+from airflow_mm2_offsets.moves.journal import Event, FenceState, Journal, State, Step
 from airflow_mm2_offsets.moves.move import Mover, job_at
 from airflow_mm2_offsets.moves.settle import settle
 from tests.unit.moves.stage import OFFSETS, ONE, TWO, Stage, step
@@ -149,6 +149,29 @@ def test_each_open_fence_says_where_the_job_began(stage: Stage) -> None:
     fence = stage.fence(west)
     assert fence is not None
     assert (fence.number, fence.starting_offsets, fence.topics) == (5, OFFSETS, "orders")
+
+
+def test_the_next_move_writes_a_fence_that_was_left_out(stage: Stage) -> None:
+    """A person's word was cut off before the home that it closed was told."""
+    east, west = stage.job.homes
+    stage.move()
+    Journal(UPath(stage.job.journal)).record(
+        Step(event=Event.SETTLE, run="ada", home=east.folder, seen=4)
+    )
+    assert stage.states(west) == [FenceState.OPEN]
+    move = stage.mover(TWO).ask()
+    assert (move.here, move.there) == (east, west.stay(2))
+    assert stage.states(east, west) == [FenceState.STOPPING, FenceState.MOVED]
+
+
+def test_a_home_that_is_gone_holds_no_later_move_up(stage: Stage) -> None:
+    """Its cluster was decommissioned, and no driver can start there."""
+    east, west = stage.job.homes
+    stage.move()
+    stage.move(TWO)
+    shutil.rmtree(Path(east.folder, "control"))
+    Path(east.folder, "control").write_text("no folder")
+    assert stage.mover("dag:three").ask().there == west.stay(2)
 
 
 def test_a_step_that_was_paused_changes_nothing_in_the_next_move(stage: Stage) -> None:
