@@ -165,22 +165,21 @@ class ReportFailoverOperator(BaseOperator):
         steps: tuple[Step, ...],
         rollback: Mapping[str, Any] | None,
         note: Mapping[str, Any],
-        remarks: Sequence[str],
+        remarks: list[str],
     ) -> MoveReport:
-        found: list[str] = [*remarks]
         results = {name: as_mapping(value) for name, value in (self.results or {}).items()}
         if request_of(self).how.leaves_job_alone:
             results |= {name: _pulled(context, steps, task) for name, task in OF_DRILL.items()}
-            found += filter(None, [(results["drill"] or {}).get("moved")])
+            remarks += filter(None, [(results["drill"] or {}).get("moved")])
         return MoveReport(
             status=status.to_json(),
             lines=status.to_lines(),
-            run=attempt(lambda: run_facts(context), {}, "the DAG run", found),
+            run=attempt(lambda: run_facts(context), {}, "the DAG run", remarks),
             steps=steps,
             rollback=rollback,
             summaries=note.get("summaries") or {},
             results=results,
-            remarks=tuple(found),
+            remarks=tuple(remarks),
         )
 
     def _write(
