@@ -137,6 +137,8 @@ class SparkJob:
     """What the job gives a Delta sink as ``txnAppId``."""
     changed_records: bool = False
     """Whether a transform changes records on their way."""
+    honours_drill: bool = False
+    """Whether it writes to none of ``writes`` where its DAG run's conf has ``drill``."""
     max_refused: int = 0
     """Topic-partitions without a proved answer that need no approval."""
     max_read_again: int = 0

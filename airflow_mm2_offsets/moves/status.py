@@ -37,6 +37,9 @@ _NEXT: Final = {
     "given up": "{job} was not moved. It may run at {here}, and continues where it stopped.",
     "settled": "A person has said where {job} runs: {here}.",
     "taken over": "Another run moves {job} now. See that run.",
+    "drilled": "{job} is at {here}, and was left alone. A move to {there} would work.",
+    "drill failed": "{job} is at {here}, and was left alone. A move to {there} may fail, too: "
+    "correct what the failed task names, then start a new drill.",
 }
 """What a person does next, in each state."""
 
@@ -49,7 +52,7 @@ class MoveStatus:
     policy: str
     state: str
     """``not begun``, ``stopping``, ``stopped``, ``withdrawn``, ``handed over``, ``moved``, ``given
-    up``, ``unclear``, ``settled`` or ``taken over``."""
+    up``, ``unclear``, ``settled``, ``taken over``, ``drilled`` or ``drill failed``."""
     here: str
     there: str | None
     since: datetime | None
@@ -123,7 +126,22 @@ class MoveStatus:
 
 def status_of(move: Move) -> MoveStatus:
     """Return the status of a move by its journal."""
-    entry, state = _last_of(move)
+    return _status(move, *_last_of(move))
+
+
+def status_of_drill(move: Move, *, has_failed: bool, numbers: Mapping[str, Any]) -> MoveStatus:
+    """Return the status of a drill: its job's journal says nothing of it.
+
+    Args:
+        move: What would be moved.
+        has_failed: Whether a task of the drill has failed.
+        numbers: What a move would cost.
+    """
+    status = _status(move, None, "drill failed" if has_failed else "drilled")
+    return replace(status, numbers=numbers)
+
+
+def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
     stopped, arrived = move.entry(Event.PROVE), move.entry(Event.ARRIVE)
     words = {
         "job": move.job.name,

@@ -9,7 +9,7 @@ from airflow_mm2_offsets.core.report import MoveReport, Step
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.logins import without_login, without_logins
 from airflow_mm2_offsets.moves.move import Move, Mover
-from airflow_mm2_offsets.moves.status import MoveStatus, status_of
+from airflow_mm2_offsets.moves.status import MoveStatus, status_of, status_of_drill
 from airflow_mm2_offsets.observability import emit_report
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
@@ -22,13 +22,18 @@ from airflow_mm2_offsets.operators.run_facts import (
     steps_of,
     write_report,
 )
+from airflow_mm2_offsets.operators.translate import NOTE
 
+OF_DRILL: Mapping[str, str] = {"verified": "verify", "drill": "tear_down"}
+"""The results of a drill in its report, and the tasks that return them."""
 HANDED_OVER = frozenset({"handed over", "moved"})
 """The states of a move that can't be taken back."""
 
 
 class ReportFailoverOperator(BaseOperator):
     """Takes back a move that has failed before its hand-over, and writes one report of it.
+
+    Of a drill it says what a move would cost: records, and seconds until the first batch.
 
     Its trigger rule is ``all_done``. It reports what is there: a storage that does not answer is a
     remark. Where a task of the move failed, it fails, too, without a retry and with the names of
@@ -38,7 +43,8 @@ class ReportFailoverOperator(BaseOperator):
         move: What is moved, and how.
         on_failure: What is taken back: see ``RollbackFailoverOperator``. May be a templated string.
         reports: The folder of reports; by default ``reports`` in the folder where the journal is.
-        results: What further tasks returned, by their names in the report: ``verified``, ``drill``.
+        results: What further tasks returned, by their names in the report. A drill's are there in
+            any case: ``verified`` and ``drill``, of its tasks ``verify`` and ``tear_down``.
 
     Returns:
         The report. The XCom ``summary`` has it in Markdown.
@@ -79,11 +85,10 @@ class ReportFailoverOperator(BaseOperator):
         mover = mover_of(self, context)
         failed = _failed(steps, mover.find())
         rollback = self._take_back(context, mover, remarks) if failed else None
-        status = status_of(mover.find())
-        if failed:
-            status = status.with_cause(f"{', '.join(failed)} failed; its log says why")
+        note = self._note(context, mover, steps)
+        status = self._status(mover, failed, steps, note)
         report = self._report(
-            context, mover, status, steps=steps, rollback=rollback, remarks=remarks
+            context, status, steps=steps, rollback=rollback, note=note, remarks=remarks
         )
         document: dict[str, Any] = without_logins(report.to_json())
         summary = without_login(report.to_markdown())
@@ -93,7 +98,9 @@ class ReportFailoverOperator(BaseOperator):
             )
         document["remarks"] = without_logins(remarks)
         self.log.info("%s", "\n".join(status.to_lines()))
-        emit_report(document | {"mm2_conn_id": mover.job.mm2_conn_id})
+        if not request_of(self).is_dry_run:
+            of_move = {"mode": mover.policy.name, "mm2_conn_id": mover.job.mm2_conn_id}
+            emit_report(document | of_move)
         context["ti"].xcom_push(key="summary", value=summary)
         if failed:
             # What a failed task returns is lost.
@@ -128,27 +135,51 @@ class ReportFailoverOperator(BaseOperator):
             remarks.append(f"The move was not taken back: {error}")
             return None
 
+    def _note(self, context: Context, mover: Mover, steps: tuple[Step, ...]) -> Mapping[str, Any]:
+        """Return the numbers and summaries of plan and forecast, as the translation noted them."""
+        if request_of(self).leaves_job_alone:
+            return _pulled(context, steps, "translate", key=NOTE) or {}
+        return {"summaries": mover.find().noted("summaries")}
+
+    def _status(
+        self,
+        mover: Mover,
+        failed: Sequence[str],
+        steps: tuple[Step, ...],
+        note: Mapping[str, Any],
+    ) -> MoveStatus:
+        """Return the status; of a drill with what a move would cost."""
+        status = status_of(mover.find())
+        if mover.policy.leaves_job_alone:
+            numbers = {**(note.get("numbers") or {}), **_seconds_to_start(steps)}
+            status = status_of_drill(mover.find(), has_failed=bool(failed), numbers=numbers)
+        if failed:
+            return status.with_cause(f"{', '.join(failed)} failed; its log says why")
+        return status
+
     def _report(
         self,
         context: Context,
-        mover: Mover,
         status: MoveStatus,
         *,
         steps: tuple[Step, ...],
         rollback: Mapping[str, Any] | None,
-        remarks: Sequence[str],
+        note: Mapping[str, Any],
+        remarks: list[str],
     ) -> MoveReport:
-        found: list[str] = [*remarks]
         results = {name: as_mapping(value) for name, value in (self.results or {}).items()}
+        if request_of(self).how.leaves_job_alone:
+            results |= {name: _pulled(context, steps, task) for name, task in OF_DRILL.items()}
+            remarks += filter(None, [(results["drill"] or {}).get("moved")])
         return MoveReport(
             status=status.to_json(),
             lines=status.to_lines(),
-            run=attempt(lambda: run_facts(context), {}, "the DAG run", found),
+            run=attempt(lambda: run_facts(context), {}, "the DAG run", remarks),
             steps=steps,
             rollback=rollback,
-            summaries=mover.find().noted("summaries") or {},
+            summaries=note.get("summaries") or {},
             results=results,
-            remarks=tuple(found),
+            remarks=tuple(remarks),
         )
 
     def _write(
@@ -174,6 +205,26 @@ class ReportFailoverOperator(BaseOperator):
 def _is_last_try(context: Context) -> bool:
     instance: Any = context["ti"]
     return bool(instance.try_number > (instance.max_tries or 0))
+
+
+def _pulled(
+    context: Context, steps: tuple[Step, ...], name: str, key: str = "return_value"
+) -> dict[str, Any] | None:
+    """Return an XCom of a task before this one; None where there is none."""
+    task_ids = [each.task_id for each in steps if each.name == name]
+    if not task_ids:
+        return None
+    instance: Any = context["ti"]
+    value = instance.xcom_pull(task_ids=task_ids[0], key=key, map_indexes=instance.map_index)
+    return as_mapping(value)
+
+
+def _seconds_to_start(steps: tuple[Step, ...]) -> dict[str, int]:
+    """Return how long a copy took from its start to its first batch, if Airflow tells."""
+    known = {each.name: each.seconds for each in steps if each.seconds is not None}
+    if not {"start_drill", "wait_started"} <= known.keys():
+        return {}
+    return {"seconds_to_first_batch": round(known["start_drill"] + known["wait_started"])}
 
 
 def _failed(steps: tuple[Step, ...], move: Move) -> list[str]:

@@ -57,6 +57,9 @@ from airflow_mm2_offsets.positions.reading import PositionsReader
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets, to_positions
 from airflow_mm2_offsets.spark.position_ids import check_ids
 
+NOTE = "note"
+"""The XCom of what a move would note in the journal, where the job is left alone."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
@@ -121,7 +124,8 @@ class TranslateOffsetsOperator(BaseOperator):
         in ``plan_path``. Beside it the XComs ``summary`` (one paragraph), ``table`` (a list of
         lines), ``starting_offsets`` (what Spark's startingOffsets takes; where it is too long for
         an argument, ``@`` and the location of a file with it) and ``target_topics`` (separated by
-        commas). docs/xcom.md says what is long. Of a move also ``forecast``.
+        commas). docs/xcom.md says what is long. Of a move also ``forecast``; of one that leaves the
+        job alone (a drill, a dry run) ``note``: the numbers of both and their summaries.
 
     Raises:
         TranslationRefusedError: Partitions without an answer, or with one that is not safe, by
@@ -379,7 +383,15 @@ class TranslateOffsetsOperator(BaseOperator):
         self.log.info("%s", texts.whole)
         emit_forecast(content)
         push(key="forecast", value=content)
-        if path is None:
+        note = {
+            "numbers": numbers_of(plan, forecast),
+            "summaries": {
+                "Forecast": texts.folded,
+                "Plan": plan_texts(plan, plan_content).folded,
+            },
+        }
+        if path is None:  # the job is left alone, and so is its journal
+            push(key=NOTE, value=note)
             return
         mover.record(
             move,
@@ -387,11 +399,7 @@ class TranslateOffsetsOperator(BaseOperator):
             plan=stand.plan_path,
             plan_digest=plan.to_json()["digest"],
             forecast=path,
-            numbers=numbers_of(plan, forecast),
-            summaries={
-                "Forecast": texts.folded,
-                "Plan": plan_texts(plan, plan_content).folded,
-            },
+            **note,
         )
 
 
