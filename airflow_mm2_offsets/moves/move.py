@@ -19,11 +19,10 @@ from airflow_mm2_offsets.errors import (
     ConfigurationError,
     HandoverError,
     Mm2OffsetsError,
-    StopError,
 )
 from airflow_mm2_offsets.locations import same_folder
 from airflow_mm2_offsets.moves.fences import Fence, derive_fences, raise_fence, read_fence
-from airflow_mm2_offsets.moves.jobs import Home, SparkJob
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob, settle_command
 from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, State, Step
 from airflow_mm2_offsets.spark.control import DRIVER
 from airflow_mm2_offsets.storage import create_new, list_files, open_location, read_text, write_text
@@ -243,23 +242,9 @@ class Mover:
                 raise HandoverError(
                     f"job {self.job.name} has no journal in {self.job.journal}, and {home} has "
                     f"been in it: restore it. Who knows where the job runs may say so: "
-                    f"`airflow-mm2-offsets jobs settle`",
+                    f"{settle_command(self.job.journal)}",
                     file=str(control),
                 )
-
-    def write_fences(self) -> list[str]:
-        """Write each fence that follows from the journal; return what could not be, as sentences.
-
-        Raises:
-            HandoverError: The journal can't be read.
-        """
-        problems: list[str] = []
-        for folder, fence in self.fences().items():
-            try:
-                self._write(fence)
-            except Mm2OffsetsError as error:
-                problems.append(f"no fence was written in {folder}: {error}")
-        return problems
 
     def _fenced(self, entries: tuple[Entry, ...]) -> Move:
         """Write the fences of this run's move, closed ones first, and return it."""
@@ -356,7 +341,7 @@ def check_claim(control: UPath, journal: str) -> bool:
         f"it belongs to the journal {claim['journal']}, and not to {journal}: two journals could "
         f"start two jobs there. Give the same records, or another folder. If the journal was "
         f"moved, or the other one has only stopped the job, say where the job runs: "
-        f"`airflow-mm2-offsets jobs settle`",
+        f"{settle_command(journal)}",
         file=str(control / CLAIM),
     )
 
@@ -396,5 +381,13 @@ def job_at(folder: str, open_path: Callable[[str], UPath]) -> SparkJob:
     """
     home = Home(cluster="here", folder=folder)
     claim = read_claim(open_path(home.control))
-    records, _, name = (claim["journal"] if claim else home.folder).rpartition("/")
-    return SparkJob(name=name, homes=(home,), records=records if claim else None)
+    if claim:
+        return job_in(claim["journal"], folder)
+    return SparkJob(name=home.folder.rpartition("/")[2], homes=(home,))
+
+
+def job_in(journal: str, folder: str) -> SparkJob:
+    """Return the job of a journal with one home, for who has no file of jobs."""
+    records, _, name = journal.rstrip("/").rpartition("/")
+    home = Home(cluster="here", folder=folder)
+    return SparkJob(name=name, homes=(home,), records=records or ".")

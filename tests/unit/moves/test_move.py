@@ -13,7 +13,7 @@ from airflow_mm2_offsets.moves.fences import Fence, raise_fence, read_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Event, FenceState, State
 from airflow_mm2_offsets.moves.move import Move, Mover, job_at
-from airflow_mm2_offsets.moves.settle import settle
+from airflow_mm2_offsets.moves.settle import settle, write_fences
 
 ONE, TWO = "dag:one", "dag:two"
 OFFSETS = '{"orders":{"0":7}}'
@@ -240,7 +240,7 @@ def test_a_damaged_fence_is_written_again(stage: Stage) -> None:
     mover.ask()
     (path,) = Path(east.control, "fence").iterdir()
     path.write_text("{")
-    assert mover.write_fences() == []
+    assert write_fences(stage.job, mover.journal.entries(), UPath) == []
     assert stage.states(east) == [FenceState.STOPPING]
 
 
@@ -295,7 +295,7 @@ def test_a_storage_that_is_lost_in_a_disaster_holds_nothing_up(stage: Stage) -> 
     real.unlink()
     lost.rename(real)
     assert stage.states(east) == [None]
-    assert mover.write_fences() == []
+    assert write_fences(stage.job, mover.journal.entries(), UPath) == []
     assert stage.states(east, west) == [FenceState.MOVED, FenceState.OPEN]
 
 
