@@ -11,6 +11,7 @@ from airflow_mm2_offsets.cli.clusters import open_path
 from airflow_mm2_offsets.cli.command import answering, grouped, say
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from airflow_mm2_offsets.cli.numbers import MOST_SECONDS, Number
+from airflow_mm2_offsets.cli.options import JobsFile, find_job_of
 from airflow_mm2_offsets.cli.output import Answer
 from airflow_mm2_offsets.cli.params import Argument, Option
 from airflow_mm2_offsets.errors import ConfigurationError
@@ -51,8 +52,7 @@ Name = Annotated[str, Argument(metavar="JOB", help="The job's name in the file o
 NameOrNone = Annotated[
     str | None, Argument(metavar="JOB", help="The job's name in the file of jobs.")
 ]
-JobsOption = Option("--jobs", metavar="FILE", help="The file of jobs, on any storage.")
-Jobs = Annotated[str, JobsOption]
+Jobs = Annotated[str, Option("--jobs", metavar="FILE", help="The file of jobs, on any storage.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class JobOrJournal:
     """A job of a file of jobs, or a journal where there is no such file."""
 
     name: NameOrNone = None
-    jobs: Annotated[str | None, JobsOption] = None
+    jobs: JobsFile = None
     journal: Annotated[
         str | None,
         Option(
@@ -81,25 +81,12 @@ class JobOrJournal:
 
         if self.journal:
             if self.name or self.jobs:
-                raise ConfigurationError("give JOB with --jobs, or --journal: both are given")
+                raise ConfigurationError("give --journal, or JOB with --jobs FILE: both are given")
             job, folder = None, self.journal.rstrip("/")
         else:
-            job = find_job_of(self.name, self.jobs, otherwise="--journal")
+            job = find_job_of(self.name, self.jobs, "--journal, or JOB", open_path)
             folder = job.journal
         return job, Journal(open_path(folder)).entries(), folder
-
-
-def find_job_of(name: str | None, jobs: str | None, *, otherwise: str) -> "SparkJob":
-    """Return a job of a file of jobs.
-
-    Raises:
-        ConfigurationError: The name or the file is not given, or the file has no such job.
-    """
-    from airflow_mm2_offsets.moves.jobs_file import find_job, read_jobs
-
-    if not name or not jobs:
-        raise ConfigurationError(f"give JOB with --jobs, or {otherwise}")
-    return find_job(read_jobs(open_path(jobs)), name, file=jobs)
 
 
 @grouped
@@ -121,7 +108,7 @@ def show(*, name: Name, jobs: Jobs) -> Answer:
     """Show where a job runs, and what became of its last move."""
     from airflow_mm2_offsets.moves.overview import overview_of
 
-    found = overview_of(find_job_of(name, jobs, otherwise="JOB"), open_path)
+    found = overview_of(find_job_of(name, jobs, "JOB", open_path), open_path)
     last = [line for each in found.moves[-1:] for line in each.to_lines()]
     return Answer(text="\n".join([str(found), *last]), data=found.to_json())
 
@@ -216,7 +203,7 @@ def fence(*, job: JobOrJournal) -> Answer:
 def stop(
     *,
     name: NameOrNone = None,
-    jobs: Annotated[str | None, JobsOption] = None,
+    jobs: JobsFile = None,
     home: Annotated[
         str | None,
         Option("--home", metavar="FOLDER", help="The job's folder, in place of JOB and --jobs."),
@@ -252,8 +239,8 @@ def stop(
     from airflow_mm2_offsets.moves.stop_watch import StopRules
 
     if home and (name or jobs):
-        raise ConfigurationError("give JOB with --jobs, or --home: both are given")
-    job = job_at(home, open_path) if home else find_job_of(name, jobs, otherwise="--home")
+        raise ConfigurationError("give --home, or JOB with --jobs FILE: both are given")
+    job = job_at(home, open_path) if home else find_job_of(name, jobs, "--home, or JOB", open_path)
     rules = StopRules(heartbeat_timeout=heartbeat_timeout or job.heartbeat_timeout)
     proof = stop_job(
         job, by=_person(), open_path=open_path, rules=rules, timeout=timeout, progress=say

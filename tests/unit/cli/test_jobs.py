@@ -178,7 +178,7 @@ def test_a_job_is_named_once(files: Files, command: str) -> None:
     for named in ([], ["orders"], ["orders", "--jobs", files.jobs, "--journal", files.folder]):
         result = _run("jobs", *command.split(), *named)
         assert result.exit_code == ExitCode.USAGE
-        assert "give JOB with --jobs, or --journal" in result.output
+        assert "give --journal, or JOB with --jobs FILE" in result.output
 
 
 class TestStop:
@@ -226,4 +226,4 @@ class TestStop:
         for named in ([], ["orders"], ["orders", "--jobs", files.jobs, "--home", files.folder]):
             result = _run("stop", *named)
             assert result.exit_code == ExitCode.USAGE
-            assert "give JOB with --jobs, or --home" in result.output
+            assert "give --home, or JOB with --jobs FILE" in result.output
