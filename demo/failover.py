@@ -7,6 +7,7 @@ from threading import Thread
 from upath import UPath
 
 from airflow_mm2_offsets.core import FailoverPlan, Strategy, TopicPartition
+from airflow_mm2_offsets.moves.move import job_at
 from airflow_mm2_offsets.moves.stop_job import stop_job
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
@@ -212,7 +213,8 @@ class Failover:
 
     def _end_target_job(self) -> None:
         # What the job delivers after the last number can only be a duplicate: let it end first.
-        stop = partial(stop_job, self.demo.location("target"), by="demo", open_path=UPath)
+        job = job_at(self.demo.location("target"), UPath)
+        stop = partial(stop_job, job, by="demo", open_path=UPath)
         ending = Thread(target=stop)
         ending.start()
         (run_id,) = [run for run in self.demo.airflow.api.runs(STREAM) if self.run_id in run]

@@ -50,8 +50,14 @@ _JOBS = LazyGroup(
         "show": Entry(
             module="jobs",
             function="show",
-            help="Show where a job runs, and the history of its moves.",
+            help="Show where a job runs, and what became of its last move.",
             example="SHOW_EXAMPLE",
+        ),
+        "history": Entry(
+            module="jobs",
+            function="history",
+            help="Show each entry of a job's journal: who did what, when and where.",
+            example="HISTORY_EXAMPLE",
         ),
         "settle": Entry(
             module="jobs",
@@ -130,6 +136,12 @@ app = LazyGroup(
         "checkpoint": _CHECKPOINT,
         "archive": _ARCHIVE,
         "jobs": _JOBS,
+        "stop": Entry(
+            module="jobs",
+            function="stop",
+            help="Stop a job where it runs, with proof; no driver starts there afterwards.",
+            example="STOP_EXAMPLE",
+        ),
         "help": Entry(module="helping", function="help_", help="Show the help of a command."),
         "completion": Entry(
             module="helping",

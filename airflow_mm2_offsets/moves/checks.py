@@ -83,7 +83,7 @@ def _fence_problems(mover: Mover) -> list[str]:
             found = f"it has {latest}" if latest else "it has no fence"
             problems.append(
                 f"{home}: the journal says that {fence}, and {found}, so a driver may start there: "
-                f"`airflow-mm2-offsets jobs fence {mover.job.name}` writes it"
+                f"`airflow-mm2-offsets jobs fence --journal {mover.job.journal}` writes it"
             )
     return problems
 

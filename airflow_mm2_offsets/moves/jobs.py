@@ -33,6 +33,11 @@ def refuse_login(name: str, location: str | None) -> None:
         )
 
 
+def settle_command(journal: str, folder: str = "HOME") -> str:
+    """Return the command by which a person says that a job runs in a folder."""
+    return f"`airflow-mm2-offsets jobs settle --journal {journal} --at {folder}`"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Home:
     """Where a job lives at one cluster: a folder with its checkpoint and its control location.
@@ -96,6 +101,13 @@ class Home:
             return self
         spark_folder = self.spark_folder and f"{self.spark_folder}/{number}"
         return replace(self, folder=f"{self.folder}/{number}", spark_folder=spark_folder)
+
+    def stay_in(self, folder: str) -> "Home | None":
+        """Return the home of the stay in a folder; None if it is no stay's."""
+        if folder == self.folder:
+            return self
+        number = folder.removeprefix(f"{self.folder}/")
+        return self.stay(int(number)) if number != folder and number.isdecimal() else None
 
     def __str__(self) -> str:
         """Return cluster and folder, for messages."""
@@ -188,16 +200,13 @@ class SparkJob:
         Raises:
             ConfigurationError: The folder is none of this job's.
         """
-        for home in self.homes:
-            if folder == home.folder:
-                return home
-            number = folder.removeprefix(f"{home.folder}/")
-            if number != folder and number.isdecimal():
-                return home.stay(int(number))
+        if stay := next(filter(None, (home.stay_in(folder) for home in self.homes)), None):
+            return stay
         known = " and ".join(map(str, self.homes))
         raise ConfigurationError(
             f"job {self.name}: its journal says that it lives in {folder}, and its "
-            f"homes are {known}: correct the homes, or say where it runs by `jobs settle`"
+            f"homes are {known}: correct the homes, or say where it runs: "
+            f"{settle_command(self.journal)}"
         )
 
     def other_home(self, home: Home) -> Home | None:

@@ -23,11 +23,12 @@ from airflow_mm2_offsets.errors import (
 )
 from airflow_mm2_offsets.locations import same_folder
 from airflow_mm2_offsets.moves.fences import Fence, derive_fences, raise_fence, read_fence
-from airflow_mm2_offsets.moves.jobs import Home, SparkJob
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob, settle_command
 from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, State, Step
 from airflow_mm2_offsets.spark.control import DRIVER
 from airflow_mm2_offsets.storage import create_new, list_files, open_location, read_text, write_text
 
+OpenPath = Callable[[str], UPath]
 log = logging.getLogger(__name__)
 
 CLAIM: Final = "journal.json"
@@ -121,7 +122,7 @@ class Mover:
     job: SparkJob
     run: str
     policy: Policy
-    open_path: Callable[[str], UPath]
+    open_path: OpenPath
     """Makes a path of a location."""
     to: str | None = None
     """The cluster that the job goes to; None: its other one."""
@@ -180,7 +181,8 @@ class Mover:
         entries = self.journal.record(asked).entries
         move = self._fenced(entries)
         # A kill, or a storage that was lost, may have left the fence of an earlier home out.
-        for problem in self._write_all(entries, {home.folder for home in move.homes}):
+        own = {home.folder for home in move.homes}
+        for problem in write_fences(self.job, entries, self.open_path, but=own):
             log.warning("%s", problem)
         return move
 
@@ -259,29 +261,9 @@ class Mover:
                 raise HandoverError(
                     f"job {self.job.name} has no journal in {self.job.journal}, and {home} has "
                     f"been in it: restore it. Who knows where the job runs may say so: "
-                    f"`airflow-mm2-offsets jobs settle`",
+                    f"{settle_command(self.job.journal)}",
                     file=str(control),
                 )
-
-    def write_fences(self) -> list[str]:
-        """Write each fence that follows from the journal; return what could not be, as sentences.
-
-        Raises:
-            HandoverError: The journal can't be read.
-        """
-        return self._write_all(self.journal.entries(), set())
-
-    def _write_all(self, entries: Sequence[Entry], but: AbstractSet[str]) -> list[str]:
-        """Write the fences of all homes but some; return what could not be, as sentences."""
-        problems: list[str] = []
-        for folder, fence in derive_fences(entries, self.job.journal).items():
-            if folder in but:
-                continue
-            try:
-                self._write(fence)
-            except Mm2OffsetsError as error:
-                problems.append(f"no fence was written in {folder}: {error}")
-        return problems
 
     def _fenced(self, entries: tuple[Entry, ...]) -> Move:
         """Write the fences of this run's move, closed ones first, and return it."""
@@ -378,7 +360,7 @@ def check_claim(control: UPath, journal: str) -> bool:
         f"it belongs to the journal {claim['journal']}, and not to {journal}: two journals could "
         f"start two jobs there. Give the same records, or another folder. If the journal was "
         f"moved, or the other one has only stopped the job, say where the job runs: "
-        f"`airflow-mm2-offsets jobs settle`",
+        f"{settle_command(journal)}",
         file=str(control / CLAIM),
     )
 
@@ -408,7 +390,35 @@ def write_fence(control: UPath, fence: Fence, job: str, *, takes_over: bool = Fa
     raise_fence(control, fence)
 
 
-def job_at(folder: str, open_path: Callable[[str], UPath]) -> SparkJob:
+def write_fences(
+    job: SparkJob,
+    entries: Sequence[Entry],
+    open_path: OpenPath,
+    *,
+    but: AbstractSet[str] = frozenset(),
+    takes_over: bool = False,
+) -> list[str]:
+    """Write each fence that follows from a journal, and return what could not be, as sentences.
+
+    Args:
+        job: The job.
+        entries: Its journal.
+        open_path: Makes a path of a location.
+        but: The folders whose fences are not written.
+        takes_over: See ``write_fence``.
+    """
+    problems = []
+    for folder, fence in derive_fences(entries, job.journal).items():
+        if folder in but:
+            continue
+        try:
+            write_fence(open_path(f"{folder}/control"), fence, job.name, takes_over=takes_over)
+        except Mm2OffsetsError as error:
+            problems.append(f"no fence was written in {folder}: {error}")
+    return problems
+
+
+def job_at(folder: str, open_path: OpenPath) -> SparkJob:
     """Return the job that lives in a folder, to stop it without a file of jobs.
 
     A folder that belongs to no journal yet gets one beside its checkpoint.
@@ -418,5 +428,13 @@ def job_at(folder: str, open_path: Callable[[str], UPath]) -> SparkJob:
     """
     home = Home(cluster="here", folder=folder)
     claim = read_claim(open_path(home.control))
-    records, _, name = (claim["journal"] if claim else home.folder).rpartition("/")
-    return SparkJob(name=name, homes=(home,), records=records if claim else None)
+    if claim:
+        return job_in(claim["journal"], folder)
+    return SparkJob(name=home.folder.rpartition("/")[2], homes=(home,))
+
+
+def job_in(journal: str, folder: str) -> SparkJob:
+    """Return the job of a journal with one home, for who has no file of jobs."""
+    records, _, name = journal.rstrip("/").rpartition("/")
+    home = Home(cluster="here", folder=folder)
+    return SparkJob(name=name, homes=(home,), records=records or ".")

@@ -7,7 +7,6 @@ from typing import Any
 
 from upath import UPath
 
-from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, State
 from airflow_mm2_offsets.moves.move import Move, move_of
@@ -21,12 +20,21 @@ class JobOverview:
     job: SparkJob
     home: Home
     """Where it runs, or has run last."""
-    since: datetime | None
-    """When it came there; None: it has never moved."""
+    entries: tuple[Entry, ...]
+    """Its journal, oldest first."""
     moves: tuple[MoveStatus, ...]
     """Its moves, oldest first."""
-    is_moving: bool
-    """Whether a run moves it now."""
+
+    @property
+    def since(self) -> datetime | None:
+        """When it came to where it is; None: it has never moved."""
+        came = {Event.ARRIVE, Event.SETTLE}
+        return next((each.at for each in reversed(self.entries) if each.event in came), None)
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether a run moves it, or has stopped it."""
+        return bool(self.entries) and self.entries[-1].state is not State.HOME
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON."""
@@ -37,6 +45,7 @@ class JobOverview:
             "since": self.since.isoformat(timespec="seconds") if self.since else None,
             "is_moving": self.is_moving,
             "journal": self.job.journal,
+            "last_entry": self.entries[-1].number if self.entries else 0,
             "moves": [each.to_json() for each in self.moves],
         }
 
@@ -54,15 +63,12 @@ def overview_of(job: SparkJob, open_path: Callable[[str], UPath]) -> JobOverview
         HandoverError: The journal can't be read, or is damaged.
         ConfigurationError: The journal names a folder that is none of the job's.
     """
-    entries = Journal(open_path(job.journal)).entries()
-    arrived = [each for each in entries if each.event in {Event.ARRIVE, Event.SETTLE}]
-    last = entries[-1] if entries else None
+    entries = tuple(Journal(open_path(job.journal)).entries())
     return JobOverview(
         job=job,
-        home=job.home_of(last.home) if last else job.homes[0],
-        since=arrived[-1].at if arrived else None,
+        home=job.home_of(entries[-1].home) if entries else job.homes[0],
+        entries=entries,
         moves=tuple(status_of(each) for each in moves_in(job, entries)),
-        is_moving=last is not None and last.state is not State.HOME,
     )
 
 
@@ -71,17 +77,15 @@ def moves_in(job: SparkJob, entries: Sequence[Entry]) -> list[Move]:
     return [move_of(job, each, entries) for each in entries if each.event is Event.ASK]
 
 
-def home_at(job: SparkJob, place: str, entries: Sequence[Entry]) -> Home:
-    """Return the home that a person names: by its folder, or by its cluster, where it was last.
-
-    Raises:
-        HandoverError: It is none of the job's.
-    """
-    for home in job.homes:
-        if place == home.cluster:
-            used = [each.home for each in entries if job.home_of(each.home).cluster == place]
-            return job.home_of(used[-1]) if used else home
-    try:
-        return job.home_of(place.rstrip("/"))
-    except ValueError as error:
-        raise HandoverError(str(error)) from error
+def tell_facts(entry: Entry) -> str:
+    """Return what an entry says beside its event and its homes, in words."""
+    facts, numbers = entry.facts, entry.facts.get("numbers") or {}
+    approval = entry.facts.get("approval") or {}
+    told = {
+        **{name: facts.get(name) for name in ("policy", "proof", "ended_by", "plan")},
+        **numbers,
+        **{name: approval.get(name) for name in ("approved", "by")},
+    }
+    return ", ".join(
+        f"{name.replace('_', ' ')}: {value}" for name, value in told.items() if value is not None
+    )

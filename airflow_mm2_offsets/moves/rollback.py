@@ -10,6 +10,7 @@ from typing import Final
 
 from airflow_mm2_offsets.errors import HandoverError, StopError
 from airflow_mm2_offsets.moves.folders import is_beating
+from airflow_mm2_offsets.moves.jobs import settle_command
 from airflow_mm2_offsets.moves.journal import Event, State
 from airflow_mm2_offsets.moves.move import Move, Mover
 from airflow_mm2_offsets.moves.status import status_of
@@ -60,8 +61,8 @@ def roll_back(mover: Mover) -> Undone:
         raise HandoverError(
             f"nothing was rolled back: job {move.job.name} was handed over to {move.there}. See "
             f"whether it runs there. If it does, let this run finish (clear wait_started). If it "
-            f"must not, stop it there, and say where it runs: `airflow-mm2-offsets jobs settle "
-            f"{move.job.name} --at {move.here.cluster}`"
+            f"must not, stop it there, and say where it runs: "
+            f"{settle_command(move.job.journal, move.here.folder)}"
         )
     # Also after a withdrawal that was cut off: the job may have stopped beside it.
     if last.state is State.STOPPING or last.event is Event.WITHDRAW:

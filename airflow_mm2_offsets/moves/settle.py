@@ -1,19 +1,18 @@
 """A person's word for where a job runs: it ends any move, and begins a journal that was lost."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from itertools import count, takewhile
 
-from upath import UPath
-
-from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.moves.fences import derive_fences, newest_number
-from airflow_mm2_offsets.moves.jobs import SparkJob
+from airflow_mm2_offsets.errors import HandoverError, Mm2OffsetsError
+from airflow_mm2_offsets.locations import same_folder
+from airflow_mm2_offsets.moves.fences import newest_number
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, Step
-from airflow_mm2_offsets.moves.move import read_claim, write_fence
+from airflow_mm2_offsets.moves.move import OpenPath, read_claim, write_fences
 
 
 def settle(
-    job: SparkJob, home: str, open_path: Callable[[str], UPath], *, by: str, seen: int
+    job: SparkJob, home: str, open_path: OpenPath, *, by: str, seen: int
 ) -> tuple[Entry, list[str]]:
     """Record where a job runs, and write the fences that follow from it.
 
@@ -46,16 +45,38 @@ def settle(
         event=Event.SETTLE, run=by, home=home, seen=seen, first=first, facts={"closed": closed}
     )
     entries = journal.record(step).entries
-    problems = []
-    for folder, fence in derive_fences(entries, job.journal).items():
-        try:
-            write_fence(open_path(f"{folder}/control"), fence, job.name, takes_over=True)
-        except Mm2OffsetsError as error:
-            problems.append(f"no fence was written in {folder}: {error}")
-    return entries[-1], problems
+    return entries[-1], write_fences(job, entries, open_path, takes_over=True)
 
 
-def _fenced_homes(job: SparkJob, open_path: Callable[[str], UPath]) -> dict[str, int]:
+def find_home(
+    place: str, entries: Sequence[Entry], homes: Sequence[Home], open_path: OpenPath
+) -> str:
+    """Return the folder that a person names: by any spelling of it, or by its cluster.
+
+    Args:
+        place: What the person says.
+        entries: The job's journal.
+        homes: Those of the file of jobs; none where a person has only the journal.
+        open_path: Makes a path of a location.
+
+    Raises:
+        HandoverError: It is none of the job's.
+    """
+    used = [each for entry in reversed(entries) for each in (entry.home, entry.target) if each]
+    for home in homes:
+        if place == home.cluster:
+            return next(filter(home.stay_in, used), home.folder)
+    known = dict.fromkeys([*used, *(home.folder for home in homes)])
+    for folder in known:
+        if folder == place.rstrip("/") or same_folder(open_path(folder), place):
+            return folder
+    if known and not any(home.stay_in(place.rstrip("/")) for home in homes):
+        names = [*(home.cluster for home in homes), *known]
+        raise HandoverError(f"{place} is no home of the job: give {' or '.join(names)}")
+    return place.rstrip("/")
+
+
+def _fenced_homes(job: SparkJob, open_path: OpenPath) -> dict[str, int]:
     """Return the newest fence of each stay that belongs to a journal; those in reach."""
 
     def is_used(folder: str) -> bool:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from airflow_mm2_offsets.logins import without_login, without_logins
+from airflow_mm2_offsets.moves.jobs import settle_command
 from airflow_mm2_offsets.moves.journal import Entry, Event, State
 from airflow_mm2_offsets.moves.move import Move
 
@@ -25,7 +26,7 @@ _NEXT: Final = {
     "ended, start a new one: it takes {job} over.",
     "stopped": "{job} runs nowhere since {since}. Correct what the failed task names, and clear it "
     "to go on; or start a new run, which takes {job} over; or let it run again: "
-    "`airflow-mm2-offsets jobs settle {job} --at {here_cluster}`, and start it there.",
+    "{settle}, and start it there.",
     "withdrawn": "{job} runs at {here} as before. Correct what the failed task names, then start a "
     "new run.",
     "unclear": "{job} was not moved. {ended_by} was to end it at {here}, and its end was not seen: "
@@ -146,7 +147,7 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
     words = {
         "job": move.job.name,
         "here": move.here,
-        "here_cluster": move.here.cluster,
+        "settle": settle_command(move.job.journal, move.here.folder),
         "there": move.there or "nowhere",
         "since": stopped.at.isoformat(timespec="seconds") if stopped else "",
         "ended_by": move.noted("ended_by"),

@@ -64,7 +64,7 @@ def emit_readiness(report: Mapping[str, Any]) -> None:
     """
     if verdict := report.get("verdict"):
         is_ready = verdict in ("ready", "ready_with_warnings")
-        emit("ready", int(is_ready), mode=_text(report, "mode"))
+        emit("ready", int(is_ready), policy=_text(report, "policy"))
     greatest: dict[str, float] = {}
     checks = report.get("checks")
     for check in checks if isinstance(checks, list) else ():

@@ -38,7 +38,7 @@ from airflow_mm2_offsets.operators.target_dag import find_dag_problems, tells_of
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.readiness import ReadinessRequest, check_readiness
 from airflow_mm2_offsets.readiness.answers import failed
-from airflow_mm2_offsets.readiness.request import MoreChecks
+from airflow_mm2_offsets.readiness.request import MoreChecks, fields_of_move
 from airflow_mm2_offsets.readiness.thresholds import THRESHOLDS, Thresholds
 
 _FAILURES = {
@@ -154,13 +154,10 @@ class CheckFailoverOperator(BaseOperator):
         thresholds, positions = self.parse_settings()
         request, mover = request_of(self), mover_of(self, context)
         move = mover.find()
-        job, here, there = move.job, move.here, move.there
         options, unread, skip_damaged = self._plan_options(move)
         return ReadinessRequest(
             find_pair=partial(pair_of_move, move, timeout=self.timeout),
             open=storage_path,
-            policy=move.policy,
-            mover=mover,
             takes_over=ended_run(move.last),
             thresholds=thresholds,
             note_ids=not (request.leaves_job_alone or move.policy.source_may_be_lost)
@@ -168,22 +165,11 @@ class CheckFailoverOperator(BaseOperator):
             plan_options=options,
             skip_damaged=skip_damaged,
             source_is_gone=request.is_source_gone,
-            saved_positions=job.saved_positions,
             positions=positions,
-            more={**self._more_checks(context, job), **_of_first_plan(unread)},
-            request_id=move.request_id,
-            checkpoint=here.checkpoint,
-            control=here.control if job.is_controlled else None,
-            target_checkpoint=there.checkpoint if there else None,
-            target_control=there.control if there else None,
-            spark_control=here.spark_name("control"),
-            spark_checkpoint=here.spark_name("checkpoint"),
-            plan_path=move.noted("plan"),
+            more={**self._more_checks(context, move.job), **_of_first_plan(unread)},
             archive=archive_of(move),
-            sink=there.sink if there else None,
-            txn_app_id=job.txn_app_id,
             probe_folder=given(self.probe_folder),
-            subscribe_pattern=job.subscribe_pattern,
+            **fields_of_move(mover, move),
         )
 
     def _plan_options(self, move: Move) -> tuple[PlanOptions, str | None, bool]:

@@ -14,6 +14,7 @@ from airflow.providers.common.compat.sdk import AirflowSkipException, Context
 from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.moves.handover import confirm_stopped
+from airflow_mm2_offsets.moves.jobs import settle_command
 from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.operators.failing import fails_at_once
@@ -130,7 +131,7 @@ class BeforeSubmit(PlatformStep):
                 f"an earlier try of this task may have submitted the job, which has begun nothing "
                 f"at {move.there} yet: nothing was submitted by this try. Look on the platform: if "
                 f"the job is there, mark this task as success and wait for its first batch; if "
-                f"not, say where it runs (`airflow-mm2-offsets jobs settle {move.job.name} --at "
-                f"{move.here.cluster}`) and start a new run. A submit with a token of the platform "
-                f"needs no look: give it one, and submit_is_idempotent=True"
+                f"not, say where it runs ({settle_command(move.job.journal, move.here.folder)}) "
+                f"and start a new run. A submit with a token of the platform needs no look: give "
+                f"it one, and submit_is_idempotent=True"
             )

@@ -37,7 +37,7 @@ def find_step(arguments: Sequence[object]) -> Step | None:
         run_id=run_id,
         task_id=task_id,
         began=float(carried) if carried is not None else _began(operator, context),
-        mode=_policy(operator, context),
+        policy=_policy(operator, context),
         conn_id=None if conn_id is None else str(conn_id),
     )
 

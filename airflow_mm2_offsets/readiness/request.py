@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from upath import UPath
 
@@ -11,7 +12,7 @@ from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.core.policy import PLANNED, Policy
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
-from airflow_mm2_offsets.moves.move import Mover
+from airflow_mm2_offsets.moves.move import Move, Mover
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
 from airflow_mm2_offsets.readiness.thresholds import Thresholds
 
@@ -68,3 +69,24 @@ class ReadinessRequest:
     more: Mapping[CheckName, MoreChecks] = field(default_factory=dict)
     """Checks of the caller, such as of a DAG or of a drill's folders."""
     now: Callable[[], datetime] = _now
+
+
+def fields_of_move(mover: Mover, move: Move) -> dict[str, Any]:
+    """Return the fields that follow from a move, and from its job's homes."""
+    job, here, there = move.job, move.here, move.there
+    return {
+        "mover": mover,
+        "policy": move.policy,
+        "request_id": move.request_id,
+        "checkpoint": here.checkpoint,
+        "control": here.control if job.is_controlled else None,
+        "target_checkpoint": there.checkpoint if there else None,
+        "target_control": there.control if there else None,
+        "spark_control": here.spark_name("control"),
+        "spark_checkpoint": here.spark_name("checkpoint"),
+        "plan_path": move.noted("plan"),
+        "sink": there.sink if there else None,
+        "txn_app_id": job.txn_app_id,
+        "saved_positions": job.saved_positions,
+        "subscribe_pattern": job.subscribe_pattern,
+    }

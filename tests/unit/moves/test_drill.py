@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from upath import UPath
 
 from airflow_mm2_offsets.locations import is_within, overlap
-from airflow_mm2_offsets.moves.drill_checks import DrillFolders, find_drill_problems
 from airflow_mm2_offsets.spark.drill import mark_drill
+from airflow_mm2_offsets.spark.drill_checks import DrillFolders, find_drill_problems
 from tests.unit.operators.spark_job import Job
 
 OWN, OTHER = "mm2_failover:drill__1", "mm2_failover:drill__2"

@@ -11,7 +11,7 @@ from airflow_mm2_offsets.core.policy import DISASTER, PLANNED, Policy
 from airflow_mm2_offsets.errors import HandoverError, LockedError, StopError
 from airflow_mm2_offsets.moves.fences import raise_fence
 from airflow_mm2_offsets.moves.journal import Event, FenceState, Journal, State, Step
-from airflow_mm2_offsets.moves.move import Mover, job_at
+from airflow_mm2_offsets.moves.move import Mover, job_at, write_fences
 from airflow_mm2_offsets.moves.settle import settle
 from tests.unit.moves.stage import OFFSETS, ONE, TWO, Stage, step
 
@@ -214,7 +214,7 @@ def test_a_damaged_fence_is_written_again(stage: Stage) -> None:
     mover.ask()
     (path,) = Path(east.control, "fence").iterdir()
     path.write_text("{")
-    assert mover.write_fences() == []
+    assert write_fences(stage.job, mover.journal.entries(), UPath) == []
     assert stage.states(east) == [FenceState.STOPPING]
 
 
@@ -269,7 +269,7 @@ def test_a_storage_that_is_lost_in_a_disaster_holds_nothing_up(stage: Stage) -> 
     real.unlink()
     lost.rename(real)
     assert stage.states(east) == [None]
-    assert mover.write_fences() == []
+    assert write_fences(stage.job, mover.journal.entries(), UPath) == []
     assert stage.states(east, west) == [FenceState.MOVED, FenceState.OPEN]
 
 

@@ -1,15 +1,18 @@
-"""What each mode asks, and what an unreachable part leaves unknown."""
+"""What each policy asks, and what an unreachable part leaves unknown."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from upath import UPath
 
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import DISASTER, DRILL, PLANNED, POLICIES, Policy
 from airflow_mm2_offsets.core.readiness import CheckStatus, ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.spark.fence import new_fence, raise_fence
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
+from airflow_mm2_offsets.moves.move import Mover
 from tests.unit.readiness.ready_world import ReadyWorld, statuses, values
 
 OF_SOURCE = {
@@ -21,6 +24,14 @@ OF_CONNECT = {
     *(CheckName.CONNECTOR_RUNNING, CheckName.TASKS_RUNNING),
     *(CheckName.MIRROR_SETTINGS, CheckName.OFFSET_LAG_MAX),
 }
+
+
+def _mover(world: ReadyWorld, policy: Policy) -> Mover:
+    """Return a run's that moves the world's job."""
+    places = {"eu": "source", "us": "target"}
+    homes = [Home(cluster=at, folder=str(world.folder / name)) for at, name in places.items()]
+    job = SparkJob(name="orders", homes=tuple(homes))
+    return Mover(job, "mm2_failover:manual__1", policy, UPath)
 
 
 def test_a_source_that_is_down_is_named_once(world: ReadyWorld) -> None:
@@ -48,7 +59,7 @@ def test_a_disaster_does_not_ask_for_what_is_lost(world: ReadyWorld) -> None:
     world.simulation.source.is_running = False
     world.simulation.connect.is_running = False
     archive = str(world.folder / "archive")
-    report = world.report(mode=FailoverMode.DISASTER, archive=archive)
+    report = world.report(policy=DISASTER, archive=archive)
     assert report.problems == []
     assert report.verdict == "ready_with_warnings"
     found = statuses(report)
@@ -63,10 +74,10 @@ def test_a_disaster_begins_with_half_a_source(world: ReadyWorld) -> None:
     world.archive()
     world.simulation.source.leaderless = {("orders", 1)}
     archive = str(world.folder / "archive")
-    report = world.report(mode=FailoverMode.DISASTER, archive=archive)
+    report = world.report(policy=DISASTER, archive=archive)
     assert report.problems == []
     assert statuses(report)[CheckName.TRANSLATION] is CheckStatus.OK
-    planned = world.report(mode=FailoverMode.PLANNED, archive=archive)
+    planned = world.report(policy=PLANNED, archive=archive)
     assert statuses(planned)[CheckName.TRANSLATION] is CheckStatus.FAILED
 
 
@@ -83,7 +94,7 @@ def test_a_source_that_falls_silent_at_any_answer_stops_no_disaster(
 
     monkeypatch.setattr(source, "before_answer", fall_silent)
     archive = str(world.folder / "archive")
-    report = world.report(mode=FailoverMode.DISASTER, archive=archive)
+    report = world.report(policy=DISASTER, archive=archive)
     assert not source.is_running
     assert report.problems == []
 
@@ -91,20 +102,20 @@ def test_a_source_that_falls_silent_at_any_answer_stops_no_disaster(
 def test_a_disaster_needs_the_target_and_something_to_translate_with(world: ReadyWorld) -> None:
     """Without syncs and archive there is no translation; without the target there is nothing."""
     world.simulation.source.is_running = False
-    report = world.report(mode=FailoverMode.DISASTER)
+    report = world.report(policy=DISASTER)
     assert [check.name for check in report.failed] == [CheckName.TRANSLATION]
     assert "no offset syncs are left" in report.problems[0]
     world.simulation.target.is_running = False
-    report = world.report(mode=FailoverMode.DISASTER)
+    report = world.report(policy=DISASTER)
     assert [check.name for check in report.failed] == [CheckName.TARGET_REACHABLE]
 
 
 def test_a_disaster_may_have_taken_the_checkpoint(world: ReadyWorld) -> None:
-    """The positions may come from elsewhere; in every other mode it is a failure."""
+    """The positions may come from elsewhere; by every other policy it is a failure."""
     gone = str(world.folder / "gone")
-    for mode in FailoverMode:
-        found = statuses(world.report(mode=mode, checkpoint=gone))
-        expected = CheckStatus.UNKNOWN if mode == "disaster" else CheckStatus.FAILED
+    for policy in POLICIES.values():
+        found = statuses(world.report(policy=policy, checkpoint=gone))
+        expected = CheckStatus.UNKNOWN if policy is DISASTER else CheckStatus.FAILED
         assert found[CheckName.CHECKPOINT_READABLE] is expected
 
 
@@ -118,29 +129,29 @@ def test_a_source_that_is_written_to_is_no_disaster(
         source.produce("orders", 0, [b"more"])
 
     monkeypatch.setattr(source, "before_answer", produce)
-    for mode, expected in (("disaster", CheckStatus.WARNING), ("planned", CheckStatus.OK)):
-        report = world.report(mode=FailoverMode(mode))
+    for policy, expected in ((DISASTER, CheckStatus.WARNING), (PLANNED, CheckStatus.OK)):
+        report = world.report(policy=policy)
         assert statuses(report)[CheckName.ACTIVE_PRODUCERS] is expected
         assert "have moved by" in values(report, CheckName.ACTIVE_PRODUCERS)[0]
 
 
 def test_a_drill_leaves_others_alone(world: ReadyWorld) -> None:
-    """It stops nothing: groups and producers are not asked for. A fence stands in its way."""
-    found = statuses(world.report(mode=FailoverMode.DRILL))
+    """It stops nothing: groups and producers are not asked for. A move stands in its way."""
+    found = statuses(world.report(policy=DRILL))
     assert found[CheckName.ACTIVE_GROUPS] is CheckStatus.NOT_ASKED
     assert found[CheckName.ACTIVE_PRODUCERS] is CheckStatus.NOT_ASKED
-    control = world.folder / "source" / "control"
-    raise_fence(str(control), new_fence("mm2_failover:manual__1", "us"))
-    report = world.report(mode=FailoverMode.DRILL, control=str(control))
+    _mover(world, DRILL).ask()
+    other = replace(_mover(world, DRILL), run="mm2_drill:manual__2")
+    report = world.report(policy=DRILL, mover=other)
     assert statuses(report)[CheckName.FENCE] is CheckStatus.FAILED
 
 
 def test_under_way_only_what_is_to_come_is_asked(world: ReadyWorld) -> None:
-    """The run's own fence stands: the clusters may have changed by its own work."""
-    control = world.folder / "source" / "control"
-    raise_fence(str(control), new_fence("mm2_failover:manual__1", "us"))
+    """The run has asked the job to stop: the clusters may have changed by its own work."""
+    mover = _mover(world, PLANNED)
+    mover.ask()
     world.simulation.connect.state = "PAUSED"
-    report = world.report(control=str(control), request_id="mm2_failover:manual__1")
+    report = world.report(mover=mover)
     assert report.is_under_way
     assert report.problems == []
     asked = {check.name for check in report.checks if check.status is not CheckStatus.NOT_ASKED}
@@ -158,8 +169,8 @@ def test_a_check_changes_nothing(world: ReadyWorld) -> None:
         "archive": str(world.folder / "archive"),
         "plan_path": str(world.folder / "p.json"),
     }
-    for mode in FailoverMode:
-        world.report(mode=mode, **settings)
+    for policy in POLICIES.values():
+        world.report(policy=policy, **settings)
     assert world.files() == before
     world.report(note_ids=True)
     note = world.folder / "source" / "checkpoint.clusters.json"
@@ -197,7 +208,7 @@ def test_the_archive_s_age(world: ReadyWorld, days: int) -> None:
     archive = str(world.folder / "archive")
     found = statuses(world.report(archive=archive))
     assert found[CheckName.ARCHIVE_AGE] is (CheckStatus.FAILED if days else CheckStatus.OK)
-    found = statuses(world.report(archive=archive, mode=FailoverMode.DISASTER))
+    found = statuses(world.report(archive=archive, policy=DISASTER))
     assert found[CheckName.ARCHIVE_AGE] is (CheckStatus.WARNING if days else CheckStatus.OK)
 
 
@@ -222,7 +233,7 @@ def test_a_damaged_archive_may_be_skipped(world: ReadyWorld) -> None:
     folder = world.folder / "archive"
     damaged = sorted(each for each in folder.rglob("*") if each.is_file())[1]
     damaged.write_bytes(damaged.read_bytes()[:-9])
-    disaster: dict[str, Any] = {"mode": FailoverMode.DISASTER, "archive": str(folder)}
+    disaster: dict[str, Any] = {"policy": DISASTER, "archive": str(folder)}
     world.simulation.source.is_running = False
     report = world.report(**disaster)
     assert statuses(report)[CheckName.ARCHIVE_READABLE] is CheckStatus.FAILED
