@@ -58,6 +58,7 @@ _READING = frozenset({"check", "translate"})
 def failover_tasks(
     *,
     job: SparkJob | str,
+    to: str | None = None,
     policy: str = PLANNED.name,
     dry_run: bool | str = False,
     source_is_gone: bool | str = False,
@@ -84,6 +85,7 @@ def failover_tasks(
 
     Args:
         job: The job, or its name in the file of jobs.
+        to: The cluster that it goes to, by its alias; None: its other one. See ``MoveRequest``.
         policy: ``planned`` or ``disaster``.
         dry_run: Say what each step would do, and change nothing.
         source_is_gone: See ``MoveRequest``.
@@ -116,7 +118,9 @@ def failover_tasks(
     """
     own = arguments or {}
     _check_start(job, stop, submit)
-    move = MoveRequest(job=job, policy=policy, dry_run=dry_run, source_is_gone=source_is_gone)
+    move = MoveRequest(
+        job=job, to=to, policy=policy, dry_run=dry_run, source_is_gone=source_is_gone
+    )
     steps = _steps(move, stop, submit, submit_is_idempotent=submit_is_idempotent)
     if verify:
         steps = _with(steps, "report", {VERIFY: _step_of(ReconcileOperator, move)}, steps["report"])
@@ -216,7 +220,7 @@ def _check_start(
     job: SparkJob | str, stop: OperatorFactory | None, submit: OperatorFactory | None
 ) -> None:
     """Raise where a job in code contradicts how it is stopped and started."""
-    if isinstance(job, str):
+    if not isinstance(job, SparkJob):  # a name, or what Airflow maps over
         return
     if (job.dag is None) == (submit is None):
         both = "both are given" if submit else "neither is given"
