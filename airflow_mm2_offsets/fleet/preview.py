@@ -5,7 +5,7 @@ plan. Jobs that read different topic-partitions are planned together: the syncs 
 a lost source is waited for once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -180,7 +180,7 @@ def _part(stand: Stand, plan: FailoverPlan, forecast: FailoverForecast | None) -
 
 
 def preview_to_json(
-    overviews: Sequence[JobOverview], costs: dict[str, Cost], to: str
+    overviews: Sequence[JobOverview], costs: Mapping[str, Cost], to: str
 ) -> dict[str, Any]:
     """Return where each job is and what its move would cost, and the totals, as plain JSON."""
     jobs = [
@@ -193,8 +193,10 @@ def preview_to_json(
         }
         for each in overviews
     ]
-    counts = ("partitions", *shown_counts(dict.fromkeys(Status, 1)), "not_copied_yet", *NUMBERS)
-    totals = {name: _total([job.get(name, 0) for job in jobs]) for name in counts}
+    names = ("partitions", "not_copied_yet", *(each.value for each in Status), *NUMBERS)
+    totals = {name: _total([job.get(name, 0) for job in jobs]) for name in names}
+    if not totals[Status.NOT_SAFE.value]:
+        del totals[Status.NOT_SAFE.value]
     there = sum(job["is_there"] for job in jobs)
     return {
         "schema_version": 1,
