@@ -1,7 +1,7 @@
 """The first task of each job of a fleet."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from airflow.providers.common.compat.sdk import Context
 
@@ -85,7 +85,7 @@ class FleetTurnSensor(PollingSensor):
     def execute_complete(self, context: Mapping[str, Any], event: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as of PollingSensor
         """Ask the journals whether the job may be moved now; return its name."""
         super().execute_complete(context, event)
-        check_order({**context, "task": self})  # type: ignore[typeddict-item]
+        check_order(cast("Context", context))
         return str(fleet_request_of(self).job)
 
     def _places(self) -> int:

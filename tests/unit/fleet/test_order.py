@@ -20,7 +20,9 @@ NAMES = "abcdefgh"
 
 def job(name: str, clusters: tuple[str, str] = ("east", "west"), **fields: Any) -> SparkJob:
     homes = tuple(Home(cluster=each, folder=f"/{each}/{name}") for each in clusters)
-    values = {key: tuple(each) if isinstance(each, list) else each for key, each in fields.items()}
+    values: dict[str, Any] = {
+        key: tuple(each) if isinstance(each, list) else each for key, each in fields.items()
+    }
     return SparkJob(name=name, homes=homes, **{"dag": "stream", **values})
 
 
@@ -147,7 +149,7 @@ def test_a_job_that_is_after_itself_is_a_cycle() -> None:
     ],
 )
 def test_a_job_after_one_of_a_later_wave_is_refused(
-    first: dict[str, list[str]], second: dict[str, list[str]], reason: str
+    first: dict[str, Any], second: dict[str, Any], reason: str
 ) -> None:
     """It would wait for a wave that waits for its own."""
     with pytest.raises(ConfigurationError, match=f"job a is in wave 1, and b, .* wave 2 .{reason}"):
