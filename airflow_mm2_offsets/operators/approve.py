@@ -1,6 +1,9 @@
-"""The step that asks a person, where a move costs more than was allowed in advance."""
+"""The steps that ask a person, where moves cost more than was allowed in advance."""
 
+import json
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -34,79 +37,94 @@ from airflow_mm2_offsets.operators.moving import (
 APPROVE, REJECT = "Approve", "Reject"
 
 
-class ApproveFailoverOperator(HITLOperator):
-    """Asks a person to approve a move whose numbers are above the job's thresholds; else nobody.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a person is asked."""
 
-    The question is a required action of Airflow. It shows the move's status, its numbers beside
-    their thresholds, and the summaries of forecast and plan. Rejected, or unanswered at the
-    deadline, the task fails without a retry, so that the move is rolled back.
+    subject: str
+    """The headline."""
+    measures: tuple[Measure, ...]
+    """The numbers beside their thresholds."""
+    consequence: str
+    """What either answer leads to, as sentences."""
+    summaries: Mapping[str, str | None]
+    digest: str | None
+    """Of the plan that the answer counts for."""
+
+
+class AskOperator(HITLOperator):
+    """Asks a person where a number is above its threshold; else nobody.
+
+    The question is a required action of Airflow. Rejected, or unanswered at the deadline, the task
+    fails without a retry.
 
     An answer counts for one try of the task. A cleared task asks again, because the plan may be
     another one; its log and its question say so. ``dag.test()`` waits for ever where it asks: give
     it ``ask="never"``, or ``mark_success_pattern``.
 
     Args:
-        move: What is moved, and how; the job has the thresholds.
         ask: ``above_thresholds`` (default), ``always`` or ``never``.
         response_timeout: The deadline in seconds, or a timedelta; None: it waits for ever.
         on_timeout: What the deadline means: ``reject`` (default) or ``approve``.
         assigned_users: Who may answer: ids as a text with commas, or Airflow's ``HITLUser`` dicts.
             None: whoever may edit the DAG's required actions.
-        on_reject: What becomes of the job then, as a sentence.
-
-    Returns:
-        ``asked``, ``approved``, ``by`` (None: nobody was asked, or the deadline decided), ``at``,
-        ``why``, ``thresholds`` (each number with its threshold) and ``plan_digest``: the answer
-        counts for this plan alone.
-
-    Raises:
-        ApprovalError: Somebody rejected it, or nobody answered in time.
-        HandoverError: The move has no plan.
-        ConfigurationError: An argument is not one of its words, or no number.
     """
 
-    operator_extra_links = page_links("run", beside=HITLOperator)
     template_fields: Sequence[str] = (
-        *("subject", "body", "move", "ask", "response_timeout", "on_timeout", "assigned_users"),
-        "on_reject",
+        *("subject", "body", "ask", "response_timeout", "on_timeout", "assigned_users"),
     )
 
     def __init__(
         self,
         *,
-        move: MoveArgument,
         ask: str = Ask.ABOVE_THRESHOLDS.value,
         response_timeout: timedelta | float | str | None = None,
         on_timeout: str = "reject",
         assigned_users: Sequence[Any] | Mapping[str, str] | str | None = None,
-        on_reject: str = "",
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
         super().__init__(subject="", options=[APPROVE, REJECT], **kwargs)
-        self.move = to_template(move)
         self.ask = ask
         self.response_timeout: Any = response_timeout
         self.on_timeout = on_timeout
         self.assigned_users: Any = assigned_users
-        self.on_reject = on_reject
+
+    def find_earlier_answer(self, context: AnyContext) -> Mapping[str, Any] | None:
+        """Return the answer that has been acted on, where the task was cleared after that."""
+        return None
+
+    @abstractmethod
+    def find_question(self, context: AnyContext, deadline: datetime | None) -> Question:
+        """Return what a person is asked; skip the task in a dry run."""
+
+    @abstractmethod
+    def note_question(self, context: AnyContext, question: Question) -> None:
+        """Note that a person is asked."""
+
+    @abstractmethod
+    def note_answer(self, context: AnyContext, answer: Mapping[str, Any]) -> None:
+        """Note the answer; nobody may have been asked."""
+
+    @abstractmethod
+    def why_outdated(self, context: AnyContext) -> str | None:
+        """Return why an answer no longer counts; None if it does."""
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Compare, and ask where a number is above its threshold."""
-        ask, mover = self.parse_settings(), mover_of(self, context)
-        move = mover.find()
-        skip_in_dry_run(self, context, "ask a person where a number is above its threshold")
-        if move.is_handed_over:
-            self.log.info("This run has handed %s over: nobody is asked again", move.job.name)
-            return dict(move.noted("approval") or {})
-        measures = _measures(move)
-        why = reason(ask, measures)
-        self.log.info("%s %s", why, "; ".join(map(str, measures)))
-        if not must_ask(ask, measures):
+        ask, timeout = self.parse_settings(), self._deadline()
+        deadline = datetime.now(UTC) + timeout if timeout else None
+        if (earlier := self.find_earlier_answer(context)) is not None:
+            self.log.info("What was asked has been done: nobody is asked again")
+            return {**earlier}
+        question = self.find_question(context, deadline)
+        why = reason(ask, question.measures)
+        self.log.info("%s %s", why, "; ".join(map(str, question.measures)))
+        if not must_ask(ask, question.measures):
             return self._note(context, asked=False, approved=True, why=why)
-        mover.record(move, Event.NOTE, asked_of=move.noted("plan_digest"))
-        self._set_question(context, move, measures, why)
+        self.note_question(context, question)
+        self._show(context, question, why, deadline)
         super().execute(context)
         raise AssertionError("Airflow waits for the answer")
 
@@ -128,9 +146,8 @@ class ApproveFailoverOperator(HITLOperator):
     @fails_at_once()
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
         """Return the answer, or fail."""
-        move = mover_of(self, context).find()
-        if move.noted("asked_of") != move.noted("plan_digest"):
-            return self._fail(context, None, None, "another plan was made since this was asked")
+        if (why := self.why_outdated(context)) is not None:
+            return self._fail(context, None, None, why)
         if event.get("error_type") == "timeout":
             return self._fail(context, None, None, f"nobody answered within {self._deadline()}")
         if "error" in event:
@@ -143,34 +160,28 @@ class ApproveFailoverOperator(HITLOperator):
         self.log.info("%s", why)
         return self._note(context, asked=True, approved=True, by=by, at=at, why=why)
 
-    def _set_question(
-        self, context: Context, move: Move, measures: Sequence[Measure], why: str
+    def _show(
+        self, context: Context, question: Question, why: str, deadline: datetime | None
     ) -> None:
         """Set what ``HITLOperator`` shows."""
         approves = self._approves_at_deadline()
         self.response_timeout = self._deadline()
         self.assigned_users = self._users()
         self.defaults = [APPROVE] if approves else None
-        status = status_of(move)
-        until = ""
-        if self.response_timeout:
-            deadline = datetime.now(UTC) + self.response_timeout
-            status = status.with_wait("a person's answer", deadline)
+        until = " It waits without a deadline."
+        if deadline:
             decided = "approved" if approves else "rejected"
             until = f" Without an answer until {deadline:%Y-%m-%d %H:%M} UTC it is {decided}."
-        self.subject = without_login(subject(move.job.name, move.policy.name, measures))
+        self.subject = without_login(question.subject)
         tries = context["ti"].try_number
         again = f"\n\nTry {tries}: answers to earlier tries do not count." if tries > 1 else ""
         if again:
             self.log.warning("%s", again.strip())
-        stopped = f"{status.stopped_at:%H:%M:%S} UTC" if status.stopped_at else "its stop"
         self.body = body(
-            measures,
+            question.measures,
             why + again,
-            consequence=f"**{APPROVE}** starts the job at {status.there}: the point of no return. "
-            f"**{REJECT}** gives the move up: the job has been stopped since {stopped}. "
-            f"{self.on_reject}{until or ' It waits without a deadline.'}",
-            summaries={"Status": "\n".join(status.to_lines()), **(move.noted("summaries") or {})},
+            consequence=question.consequence + until,
+            summaries=question.summaries,
         )
 
     def _fail(self, context: Context, by: str | None, at: str | None, why: str) -> dict[str, Any]:
@@ -192,9 +203,8 @@ class ApproveFailoverOperator(HITLOperator):
         by: str | None = None,
         at: str | None = None,
     ) -> dict[str, Any]:
-        """Note the answer in the journal, and return it."""
-        mover = mover_of(self, context)
-        move = mover.find()
+        """Note the answer, and return it."""
+        question = self.find_question(context, None)
         answer = {
             "schema_version": 1,
             "asked": asked,
@@ -202,16 +212,16 @@ class ApproveFailoverOperator(HITLOperator):
             "by": by,
             "at": at,
             "why": why,
-            "plan_digest": move.noted("plan_digest"),
+            "plan_digest": question.digest,
             "thresholds": {
                 each.name.replace(" ", "_"): {
                     "at_most": None if each.value is None else str(each.value),
                     "allowed": str(each.threshold),
                 }
-                for each in _measures(move)
+                for each in question.measures
             },
         }
-        mover.record(move, Event.NOTE, approval=answer)
+        self.note_answer(context, answer)
         context["ti"].xcom_push(key="summary", value=why)
         return answer
 
@@ -251,24 +261,109 @@ class ApproveFailoverOperator(HITLOperator):
         return [{"id": each, "name": each} if isinstance(each, str) else {**each} for each in users]
 
 
-def _measures(move: Move) -> tuple[Measure, ...]:
-    """Return the move's numbers beside the job's thresholds.
+class ApproveFailoverOperator(AskOperator):
+    """Asks a person to approve a move whose numbers are above the job's thresholds; else nobody.
+
+    The question shows the move's status, its numbers beside their thresholds, and the summaries of
+    forecast and plan. Rejected, or unanswered at the deadline, the move is rolled back.
+
+    Args:
+        move: What is moved, and how; the job has the thresholds.
+        approved: What a person has approved before, by the job's name, as for a fleet: ``refused``,
+            ``read_again_at_most`` and ``lost_at_most``. Such a number counts as the threshold
+            where it is the higher one. A mapping, or JSON text.
+        on_reject: What becomes of the job then, as a sentence.
+        kwargs: See ``AskOperator``.
+
+    Returns:
+        ``asked``, ``approved``, ``by`` (None: nobody was asked, or the deadline decided), ``at``,
+        ``why``, ``thresholds`` (each number with its threshold) and ``plan_digest``: the answer
+        counts for this plan alone.
 
     Raises:
+        ApprovalError: Somebody rejected it, or nobody answered in time.
         HandoverError: The move has no plan.
+        ConfigurationError: An argument is not one of its words, or no number.
     """
-    numbers = move.noted("numbers")
-    if numbers is None:
-        raise HandoverError(
-            f"job {move.job.name}: its journal names no plan of this move: clear the task that "
-            f"translates, with all after it"
+
+    operator_extra_links = page_links("run", beside=HITLOperator)
+    template_fields: Sequence[str] = (*AskOperator.template_fields, "move", "approved", "on_reject")
+
+    def __init__(
+        self,
+        *,
+        move: MoveArgument,
+        approved: Mapping[str, Mapping[str, int | None]] | str | None = None,
+        on_reject: str = "",
+        **kwargs: Any,
+    ) -> None:
+        """Keep the settings."""
+        super().__init__(**kwargs)
+        self.move = to_template(move)
+        self.approved = approved
+        self.on_reject = on_reject
+
+    def find_earlier_answer(self, context: AnyContext) -> Mapping[str, Any] | None:
+        """Return the answer that this run has handed the job over by."""
+        move = mover_of(self, context).find()
+        return (move.noted("approval") or {}) if move.is_handed_over else None
+
+    def find_question(self, context: AnyContext, deadline: datetime | None) -> Question:
+        """Return the question of the move as its journal has it."""
+        move = mover_of(self, context).find()
+        skip_in_dry_run(self, context, "ask a person where a number is above its threshold")
+        status = status_of(move)
+        if deadline:
+            status = status.with_wait("a person's answer", deadline)
+        measures = self._measures(move)
+        stopped = f"{status.stopped_at:%H:%M:%S} UTC" if status.stopped_at else "its stop"
+        return Question(
+            subject=subject(move.job.name, move.policy.name, measures),
+            measures=measures,
+            consequence=f"**{APPROVE}** starts the job at {status.there}: the point of no return. "
+            f"**{REJECT}** gives the move up: the job has been stopped since {stopped}. "
+            f"{self.on_reject}".rstrip(),
+            summaries={"Status": "\n".join(status.to_lines()), **(move.noted("summaries") or {})},
+            digest=move.noted("plan_digest"),
         )
-    return measures_of(
-        numbers,
-        max_refused=move.job.max_refused,
-        max_read_again=move.job.max_read_again,
-        max_at_risk=move.job.max_at_risk,
-    )
+
+    def note_question(self, context: AnyContext, question: Question) -> None:
+        """Note in the journal for which plan a person is asked."""
+        mover = mover_of(self, context)
+        mover.record(mover.find(), Event.NOTE, asked_of=question.digest)
+
+    def note_answer(self, context: AnyContext, answer: Mapping[str, Any]) -> None:
+        """Note the answer in the journal."""
+        mover = mover_of(self, context)
+        mover.record(mover.find(), Event.NOTE, approval=answer)
+
+    def why_outdated(self, context: AnyContext) -> str | None:
+        """Return that the plan is another one."""
+        move = mover_of(self, context).find()
+        if move.noted("asked_of") == move.noted("plan_digest"):
+            return None
+        return "another plan was made since this was asked"
+
+    def _measures(self, move: Move) -> tuple[Measure, ...]:
+        """Return the move's numbers beside the job's thresholds.
+
+        Raises:
+            HandoverError: The move has no plan.
+        """
+        numbers = move.noted("numbers")
+        if numbers is None:
+            raise HandoverError(
+                f"job {move.job.name}: its journal names no plan of this move: clear the task that "
+                f"translates, with all after it"
+            )
+        of_fleet = json.loads(self.approved) if isinstance(self.approved, str) else self.approved
+        approved = (of_fleet or {}).get(move.job.name) or {}
+        return measures_of(
+            numbers,
+            max_refused=max(move.job.max_refused, approved.get("refused") or 0),
+            max_read_again=max(move.job.max_read_again, approved.get("read_again_at_most") or 0),
+            max_at_risk=max(move.job.max_at_risk, approved.get("lost_at_most") or 0),
+        )
 
 
 def _user(user: object) -> str | None:

@@ -162,7 +162,7 @@ class TriggerTargetDagOperator(HandOver):
     def execute(self, context: Context) -> dict[str, Any]:
         """Hand the job over, and trigger its DAG."""
         move, _ = self.hand_over(context)
-        run_id = run_id_of(move.run, move.number)
+        run_id = run_id_of(move)
         is_new = start_job(context, move.job, _there(move), run_id, self.conf)
         verb = "Triggered" if is_new else "An earlier try has triggered"
         self.log.info("%s the run %s of DAG %s", verb, run_id, move.job.dag)
@@ -210,7 +210,7 @@ class HandOverOperator(HandOver):
             "starting_offsets": offsets,
             "topic": handed["topics"],
             "folder": _there(move).folder,
-            "token": submit_token(move.request_id),
+            "token": submit_token(f"{move.job.name} {move.request_id}"),
         }
         for name, value in facts.items():
             context["ti"].xcom_push(key=name, value=value)

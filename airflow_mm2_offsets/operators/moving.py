@@ -63,14 +63,24 @@ def job_of(request: MoveRequest) -> SparkJob:
     """
     if isinstance(request.job, SparkJob):
         return request.job
+    jobs, file = jobs_of_file()
+    return find_job(jobs, request.job, file=file)
+
+
+def jobs_of_file() -> tuple[tuple[SparkJob, ...], str]:
+    """Return the jobs of ``[mm2_offsets] jobs_file``, and what messages call that file.
+
+    Raises:
+        ConfigurationError: There is no file of jobs, or it is wrong.
+    """
     file = conf.get("mm2_offsets", "jobs_file", fallback="")
     if not file:
         raise ConfigurationError(
-            f"job is {request.job!r}, a name, and there is no file of jobs: set [mm2_offsets] "
-            f"jobs_file, or give a SparkJob",
+            "a job is given by its name, and there is no file of jobs: set [mm2_offsets] "
+            "jobs_file, or give a SparkJob",
             setting="job",
         )
-    return find_job(read_jobs(storage_path(file)), request.job, file=file)
+    return read_jobs(storage_path(file)), without_login(file)
 
 
 def run_name(context: AnyContext) -> str:
@@ -205,7 +215,7 @@ def skip_if_handed_over(move: Move) -> None:
         )
 
 
-def skip_in_dry_run(task: BaseOperator, context: Context, intent: str) -> None:
+def skip_in_dry_run(task: BaseOperator, context: AnyContext, intent: str) -> None:
     """Skip a task that changes something, where the move only says what it would do.
 
     Args:

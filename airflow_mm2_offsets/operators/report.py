@@ -196,7 +196,9 @@ class ReportFailoverOperator(BaseOperator):
         move = mover.find()
 
         def write() -> list[str]:
-            return write_report(folder, context, document, summary, distinct=move.request_id)
+            return write_report(
+                folder, context, document, summary, distinct=f"{move.job.name} {move.request_id}"
+            )
 
         none: list[str] = []
         return attempt(write, none, f"the report is only in XCom: {folder}", remarks)

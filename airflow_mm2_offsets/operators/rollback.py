@@ -104,7 +104,7 @@ def give_up(context: Context, mover: Mover, choice: str) -> dict[str, Any]:
 def _restart(context: Context, undone: Undone) -> dict[str, Any]:
     """Trigger the job's DAG where the job was, unless an earlier try has."""
     move = undone.move
-    run_id = run_id_of(move.run, move.number, "__restart")
+    run_id = run_id_of(move, "__restart")
     if not (move.job.dag and has_dag_run(context, move.job.dag, run_id)):
         try:
             if move.job.dag is None:

@@ -87,7 +87,7 @@ def failover_tasks(
 
     Args:
         job: The job, or its name in the file of jobs.
-        to: The cluster that it goes to; None: its other one. A move that names it moves no job
+        to: The cluster that it goes to; None: its other one, by its alias. A move that names it moves no job
             back that is there already.
         policy: ``planned`` or ``disaster``.
         dry_run: Say what each step would do, and change nothing.
@@ -223,7 +223,7 @@ def _check_start(
     job: SparkJob | str, stop: OperatorFactory | None, submit: OperatorFactory | None
 ) -> None:
     """Raise where a job in code contradicts how it is stopped and started."""
-    if isinstance(job, str):
+    if not isinstance(job, SparkJob):  # a name, or what Airflow maps over
         return
     if (job.dag is None) == (submit is None):
         both = "both are given" if submit else "neither is given"

@@ -43,8 +43,8 @@ def test_a_job_is_moved(mover: Mover) -> None:
     plan = mover.worker.xcoms["TranslateOffsetsOperator", "return_value"]
     assert plan["verdict"] == "ready"
     started = mover.run(TriggerTargetDagOperator)
-    assert started == {"dag_id": "orders_stream", "run_id": "failover__manual__1__1"}
-    assert mover.worker.triggered["orders_stream", "failover__manual__1__1"] == {
+    assert started == {"dag_id": "orders_stream", "run_id": "failover__manual__1__orders__1"}
+    assert mover.worker.triggered["orders_stream", "failover__manual__1__orders__1"] == {
         "kafka_conn_id": "kafka_target",
         "folder": west.folder,
     }
@@ -90,7 +90,7 @@ def test_every_task_may_be_cleared(mover: Mover) -> None:
             assert mover.run_task(mover.task(operator)) == "SKIPPED"
         mover.run(TranslateOffsetsOperator)
         assert mover.run(ApproveFailoverOperator)["approved"] is True
-    assert list(mover.worker.triggered) == [("orders_stream", "failover__manual__1__1")]
+    assert list(mover.worker.triggered) == [("orders_stream", "failover__manual__1__orders__1")]
     assert mover.entries()[-1].home == west.folder
 
 
@@ -106,7 +106,7 @@ def test_the_way_home_needs_no_folders_exchanged(mover: Mover) -> None:
     mover.run(TriggerTargetDagOperator)
     home = mover.job.homes[0].stay(2)
     number = mover.entries()[-1].move
-    conf = mover.worker.triggered["orders_stream", f"failover__manual__2__{number}"]
+    conf = mover.worker.triggered["orders_stream", f"failover__manual__2__orders__{number}"]
     assert conf == {"kafka_conn_id": "kafka_source", "folder": home.folder}
     fence = read_fence(UPath(home.control))
     assert fence is not None
@@ -156,7 +156,7 @@ class TestRollBack:
             answer = mover.run(RollbackFailoverOperator, on_failure="restart")
             assert answer["job"] == "restarted"
         ((key, conf),) = mover.worker.triggered.items()
-        assert key == ("orders_stream", "failover__manual__1__1__restart")
+        assert key == ("orders_stream", "failover__manual__1__orders__1__restart")
         assert conf == {"kafka_conn_id": "kafka_source", "folder": mover.job.homes[0].folder}
 
     def test_a_stop_without_a_proof_is_withdrawn(self, mover: Mover) -> None:
