@@ -92,6 +92,7 @@ class AskOperator(HITLOperator):
 
     def find_earlier_answer(self, context: AnyContext) -> Mapping[str, Any] | None:
         """Return the answer that has been acted on, where the task was cleared after that."""
+        del context  # a step that is not followed by such a deed asks again
         return None
 
     @abstractmethod

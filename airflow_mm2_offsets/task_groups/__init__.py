@@ -87,8 +87,8 @@ def failover_tasks(
 
     Args:
         job: The job, or its name in the file of jobs.
-        to: The cluster that it goes to; None: its other one, by its alias. A move that names it moves no job
-            back that is there already.
+        to: The cluster that it goes to, by its alias; None: its other one. A move that names it
+            moves no job back that is there already.
         policy: ``planned`` or ``disaster``.
         dry_run: Say what each step would do, and change nothing.
         source_is_gone: See ``MoveRequest``.

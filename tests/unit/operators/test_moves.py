@@ -170,7 +170,7 @@ class TestRollBack:
         """And says what to do."""
         mover.until_start(mover.folder / "source")
         mover.run(TriggerTargetDagOperator)
-        with pytest.raises(HandoverError, match="jobs settle --journal .*/orders --at .*/source`"):
+        with pytest.raises(HandoverError, match=r"jobs settle --journal .*/orders --at .*/source`"):
             mover.run(RollbackFailoverOperator)
 
     def test_a_run_that_has_begun_nothing_undoes_nothing(self, mover: Mover) -> None:
