@@ -62,9 +62,11 @@ def test_a_journal_is_kept(folder: UPath) -> None:
     with pytest.raises(HandoverError, match="'dag: two' stops the job at east"):
         kept.record(replace(one, event=Event.HAND_OVER))
     kept.record(replace(two, event=Event.PROVE))
-    entry, is_new = kept.record(replace(two, event=Event.HAND_OVER))
-    assert (entry.state, entry.home, entry.number, is_new) == (State.STARTING, "north", 5, True)
-    assert kept.entries()[-1] == entry
+    recorded = kept.record(replace(two, event=Event.HAND_OVER, seen=4))
+    entry = recorded.entry
+    assert (entry.state, entry.home, entry.number) == (State.STARTING, "north", 5)
+    assert recorded.is_new
+    assert kept.entries() == list(recorded.entries)
 
 
 def test_the_probe_leaves_nothing(folder: UPath) -> None:

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 from airflow.providers.common.compat.sdk import DAG
+from upath import UPath
 
+from airflow_mm2_offsets.core.policy import PLANNED
 from airflow_mm2_offsets.core.positions import Positions
+from airflow_mm2_offsets.moves.move import Mover, job_at
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
 from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
@@ -44,6 +47,7 @@ class Job:
 
     def __init__(self, stack: Stack, topic: str, folder: Path) -> None:
         self.topic = topic
+        self.folder = folder
         self.checkpoint = str(folder / "checkpoint")
         self.control = str(folder / "control")
         self.step = StopStep(folder / "control")
@@ -140,8 +144,7 @@ def test_a_driver_that_died_is_given_up_where_told(job: Job, worker: Worker) -> 
         stop = StopSparkStreamingOperator(
             task_id="stop",
             deferrable=True,
-            control=job.control,
-            checkpoint=job.checkpoint,
+            home=str(job.folder),
             quiet_period=1.0,
             heartbeat_timeout=2 * HEARTBEAT_SECONDS,
             poll_interval=0.5,
@@ -155,12 +158,22 @@ def test_a_driver_that_died_is_given_up_where_told(job: Job, worker: Worker) -> 
 
 
 def test_a_checkpoint_that_is_being_written(job: Job) -> None:
-    """At any moment the checkpoint reads whole and only grows, and its driver counts as alive."""
+    """At any moment the checkpoint reads whole and only grows, and its driver counts as alive.
+
+    The stop is asked for in another folder, where the job's files are seen and no driver looks.
+    """
     job.start(batches=1)
+    seen_from = job.folder / "elsewhere"
+    (seen_from / "control").mkdir(parents=True)
+    for name in ("checkpoint", "control/driver.json"):
+        (seen_from / name).symlink_to(job.folder / name)
+    mover = Mover(job_at(str(seen_from), UPath), "nobody's", PLANNED, UPath)
     trigger = SparkStoppedTrigger(
-        control=job.control,
-        checkpoint=job.checkpoint,
-        request_id="nobody's",
+        job=mover.job.to_json(),
+        run_name=mover.run,
+        policy=PLANNED.name,
+        folder=str(seen_from),
+        request_id=mover.ask().request_id,
         quiet_period=1.0,
         heartbeat_timeout=4 * HEARTBEAT_SECONDS,
         deadline=time.time() + 5 * HEARTBEAT_SECONDS,
