@@ -165,8 +165,8 @@ class SparkKillHook(SparkSubmitHook):
         if driver_id:
             return driver_id
         raise StopError(
-            f"nothing says what {self._master} calls the driver: give the operator its driver_id, "
-            f"or the control location of a job under StopControl"
+            f"nothing says what {self._master} calls the driver: end it there yourself, or run the "
+            f"job under StopControl"
         )
 
     def _run(self, command: list[str]) -> str:

@@ -79,15 +79,10 @@ def emit_readiness(report: Mapping[str, Any]) -> None:
 
 
 def emit_report(report: Mapping[str, Any]) -> None:
-    """Count a failover by its outcome; of a drill, send its seconds and when it ended.
-
-    A dry run (the report has ``intents``) is no failover.
-    """
-    if report.get("intents"):
-        return
-    mode, outcome = _text(report, "mode"), _text(report, "outcome")
-    emit("failovers", mode=mode, outcome=outcome)
-    if mode != "drill":
+    """Count a move by its outcome; of a drill, send its seconds and when it ended."""
+    policy, outcome = _text(report, "policy"), _text(report, "outcome")
+    emit("failovers", policy=policy, outcome=outcome)
+    if policy != "drill":
         return
     conn_id = _text(report, "mm2_conn_id")
     if (seconds := _drill_seconds(report)) is not None:

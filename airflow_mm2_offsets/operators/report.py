@@ -99,7 +99,7 @@ class ReportFailoverOperator(BaseOperator):
         document["remarks"] = without_logins(remarks)
         self.log.info("%s", "\n".join(status.to_lines()))
         if not request_of(self).is_dry_run:
-            of_move = {"mode": mover.policy.name, "mm2_conn_id": mover.job.mm2_conn_id}
+            of_move = {"policy": mover.policy.name, "mm2_conn_id": mover.job.mm2_conn_id}
             emit_report(document | of_move)
         context["ti"].xcom_push(key="summary", value=summary)
         if failed:

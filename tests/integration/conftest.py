@@ -1,5 +1,6 @@
 """The running stack of these tests: in containers, or as local JVMs without an engine."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,15 +120,23 @@ def airflow(
     from tests.integration.contract import (  # noqa: PLC0415
         REFRESH_SECONDS,
         airflow_connections,
+        airflow_jobs,
     )
 
     connections = airflow_connections(stack, mirrored_topic)
     others = {"mm2_again": connections["mm2_default"], "no_mm2": {"conn_type": "http", "extra": {}}}
+    folder = tmp_path_factory.mktemp("jobs")
+    jobs = folder / "jobs.json"
+    jobs.write_text(json.dumps(airflow_jobs(mirrored_topic, folder / "records")))
     made = Airflow(
         tmp_path_factory.mktemp("airflow"),
         HERE / "airflow_dags",
         connections=connections | others,
-        env={"AIRFLOW__MM2_OFFSETS__REFRESH_SECONDS": str(REFRESH_SECONDS), **telemetry.env},
+        env={
+            "AIRFLOW__MM2_OFFSETS__JOBS_FILE": str(jobs),
+            "AIRFLOW__MM2_OFFSETS__REFRESH_SECONDS": str(REFRESH_SECONDS),
+            **telemetry.env,
+        },
         progress=print,
     )
     try:

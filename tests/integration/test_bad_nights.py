@@ -91,18 +91,23 @@ def homes(writer: Writer, tmp_path: Path) -> tuple[Home, Home]:
 
 
 @pytest.fixture
+def source(writer: Writer, homes: tuple[Home, Home]) -> TopicJob:
+    """A job that has read half of what is copied."""
+    return TopicJob(Path(homes[0].folder), writer.topic, _both(COPIED // 2))
+
+
+@pytest.fixture
 def night(
     writer: Writer,
     homes: tuple[Home, Home],
+    source: TopicJob,
     worker: Worker,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Night:
-    """A run for a job that has read half of what is copied, and may read it all again."""
+    """A run for the job, which may read all that is copied again."""
     connect_airflow(monkeypatch, writer.mirror)
     declare(monkeypatch, *homes, max_read_again=COPIED)
-    half = {QUIET: COPIED // 2, BUSY: COPIED // 2}
-    return Night(worker, TopicJob(tmp_path / "source", writer.topic, half))
+    return Night(worker, source)
 
 
 def test_two_moves_of_one_job(night: Night) -> None:
@@ -149,7 +154,7 @@ def test_a_target_that_has_deleted_the_position(night: Night, writer: Writer) ->
     assert late.is_untouched()
 
 
-def test_one_of_two_tasks_has_failed(night: Night, writer: Writer) -> None:
+def test_one_of_two_tasks_has_failed(night: Night, source: TopicJob, writer: Writer) -> None:
     """After the stop the wait names the records, and the stop is withdrawn; else the check does.
 
     Once the task runs again, the job is moved.
@@ -161,7 +166,7 @@ def test_one_of_two_tasks_has_failed(night: Night, writer: Writer) -> None:
     producer = Producer({"bootstrap.servers": made.stack.source})
     producer.produce(writer.topic, b"large" * 1000, partition=BUSY)
     assert producer.flush(30) == 0
-    night.source.read_to(made.ends(writer.topic))
+    source.read_to(made.ends(writer.topic))
     wait_until(lambda: sorted(made.states()) == ["FAILED", "RUNNING", "RUNNING"], "one to fail")
     night.run_from("stop_source", "wait_replicated")
     message = night.waits_in_vain()
@@ -182,7 +187,9 @@ def test_one_of_two_tasks_has_failed(night: Night, writer: Writer) -> None:
     assert late.starts() == {QUIET: COPIED, BUSY: COPIED + 1}
 
 
-def test_connect_is_down(night: Night, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connect_is_down(
+    night: Night, source: TopicJob, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Before the stop the check refuses; after it the wait does; a disaster goes on without it."""
     be_impatient(monkeypatch)
     made, worker = writer.mirror, night.worker
@@ -190,7 +197,7 @@ def test_connect_is_down(night: Night, writer: Writer, monkeypatch: pytest.Monke
     made.stack.kill_connect()
     try:
         writer.write({QUIET: 3})
-        night.source.read_to(made.ends(writer.topic))
+        source.read_to(made.ends(writer.topic))
         night.run_from("stop_source", "wait_replicated")
         message = night.waits_in_vain()
         assert f"{made.stack.connect_url} did not answer, tried for" in message
@@ -213,7 +220,11 @@ def test_connect_is_down(night: Night, writer: Writer, monkeypatch: pytest.Monke
 
 
 def test_a_way_home_before_the_reverse_mirror_has_copied(
-    night: Night, writer: Writer, homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
+    night: Night,
+    source: TopicJob,
+    writer: Writer,
+    homes: tuple[Home, Home],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Without its connector; with one that is stopped, that has copied nothing, that lags."""
     made = writer.mirror
@@ -232,7 +243,7 @@ def test_a_way_home_before_the_reverse_mirror_has_copied(
     here, there = homes
     away, home = replace(there, folder=here.folder), replace(here, folder=there.folder)
     declare(monkeypatch, away, home, mm2_back_conn_id="mm2_back", max_read_again=COPIED)
-    night.source.read_to(_both(COPIED))
+    source.read_to(_both(COPIED))
     message = night.fails("check", NotReadyError)
     assert f"MirrorSourceConnector for {aliases.target_alias}->{aliases.source_alias}" in message
     with mirror(made.stack, f"{made.name}-back") as back:
@@ -250,7 +261,7 @@ def test_a_way_home_before_the_reverse_mirror_has_copied(
         back.ask("PUT", "/pause")
         wait_until(lambda: set(back.states()) == {"PAUSED"}, "the connector to pause")
         _write_on_target(writer, 3)
-        night.source.read_to(_both(COPIED + 8))
+        source.read_to(_both(COPIED + 8))
         night.run_from("stop_source", "wait_replicated")
         message = night.waits_in_vain()
         assert f"{writer.topic}[{QUIET}] at {COPIED + 8}" in message
@@ -311,6 +322,7 @@ def _files(folder: Path) -> dict[Path, bytes]:
 
 def test_an_archive_a_week_old(
     night: Night,
+    source: TopicJob,
     writer: Writer,
     homes: tuple[Home, Home],
     monkeypatch: pytest.MonkeyPatch,
@@ -331,7 +343,7 @@ def test_an_archive_a_week_old(
     writer.write(_both(LOST))
     be_impatient(monkeypatch)
     connect_airflow(monkeypatch, made, source=NEVER, connect_url=f"http://{NEVER}")
-    night.source.read_to(_both(COPIED))
+    source.read_to(_both(COPIED))
     archives = str(tmp_path / "archive")
     declare(monkeypatch, *homes, archive=archives, max_read_again=COPIED)
     night.give(policy="disaster")

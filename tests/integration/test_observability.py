@@ -133,7 +133,7 @@ def test_numbers_of_a_plan_arrive(observed: Observed) -> None:
         )
         assert f"{errors}:1|c" in observed.telemetry.statsd
         return
-    sent, known = observed.telemetry.collector.metrics, {"dag_id": "observed", "mode": "planned"}
+    sent, known = observed.telemetry.collector.metrics, {"dag_id": "observed", "policy": "planned"}
     name = "airflow.mm2_offsets.positions"
     for status, count in (("exact", 2), ("bounded", 0), ("refused", 0)):
         key = tags(**known, conn_id="mm2_default", status=status)
@@ -153,7 +153,7 @@ def test_spans_belong_to_the_trace_of_the_run(observed: Observed) -> None:
         "airflow.dag_id": "observed",
         "airflow.dag_run.run_id": observed.run_id,
         "airflow.task_id": "translate",
-        "mm2_offsets.mode": "planned",
+        "mm2_offsets.policy": "planned",
         "mm2_offsets.conn_id": "mm2_default",
         "mm2_offsets.partitions": 2,
         "mm2_offsets.exact": 2,
@@ -177,7 +177,7 @@ def test_each_line_of_a_step_names_the_run(observed: Observed) -> None:
                 loggers.add(line["logger"])
                 assert line["run_id"] == observed.run_id, line
                 assert (line["dag_id"], line["task_id"]) == ("observed", task_id), line
-                assert line["failover_mode"] == "planned", line
+                assert line["failover_policy"] == "planned", line
     assert "airflow_mm2_offsets.planning.plan" in loggers
 
 

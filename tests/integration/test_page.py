@@ -59,7 +59,7 @@ def test_the_menu_leads_to_every_page(page: Page) -> None:
     frame = framed(page)
     row = frame.get_by_role("row").filter(has_text="mm2_default")
     expect(row).to_contain_text("not ready")
-    expect(row).to_contain_text("failed before stop")
+    expect(row).to_contain_text("not begun")
     row.get_by_role("link", name="not ready").click()
     expect(frame.locator("h1")).to_contain_text("Readiness")
     expect(frame.get_by_role("row").filter(has_text="checkpoint readable")).to_contain_text(
@@ -125,7 +125,7 @@ def test_the_tab_of_a_run_shows_its_timeline(page: Page, run_id: str) -> None:
     frame = framed(page)
     expect(frame.get_by_role("row").filter(has_text="translate").first).to_contain_text("success")
     expect(frame.locator("svg.timeline rect.bar")).to_have_count(4)
-    expect(frame.locator("main")).to_contain_text("failed before stop")
+    expect(frame.locator("main")).to_contain_text("not begun")
     frame.get_by_role("link", name="translate", exact=True).click()
     expect(frame.locator("h1")).to_contain_text("Failover plan")
 

@@ -7,12 +7,15 @@ from airflow.sdk import DAG, BaseOperator, Context
 from airflow_mm2_offsets.core.partition_plan import PartitionPlan
 from airflow_mm2_offsets.core.plan import FailoverPlan
 from airflow_mm2_offsets.core.result import Basis, Status, Strategy, Translation
+from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.report import ReportFailoverOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
 
 ROWS = 10_000
+MOVE = MoveRequest(job="orders")
+"""Of the job in the file of jobs of ``contract.airflow_jobs``."""
 MARKUP = "<script>document.title='owned'</script><img src=x onerror=document.title='owned'>"
 
 
@@ -50,9 +53,9 @@ def _partition(number: int) -> PartitionPlan:
 
 
 with DAG("page_world", schedule=None):
-    check = CheckFailoverOperator(task_id="check", checkpoint="/nowhere/checkpoint", timeout=5)
+    check = CheckFailoverOperator(task_id="check", move=MOVE, timeout=5)
     translate = TranslateOffsetsOperator(
         task_id="translate", positions="{{ dag_run.conf['positions'] | tojson }}"
     )
-    report = ReportFailoverOperator(task_id="report", mm2_conn_id="mm2_default")
+    report = ReportFailoverOperator(task_id="report", move=MOVE)
     [check, translate, BigPlanOperator(task_id="big")] >> report
