@@ -326,14 +326,14 @@ def test_an_archive_a_week_old(
     writer: Writer,
     homes: tuple[Home, Home],
     monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
 ) -> None:
     """The check warns, the translation loses nothing, and the forecast covers what is lost.
 
     One partition was quiet in the archive's days. Source, syncs topic and Connect are lost later.
     """
     made, pair = writer.mirror, Mm2OffsetHook().get_conn()
-    archive = SyncArchive(str(tmp_path / "archive" / "mm2_default"))
+    archives = source.folder.parent / "archives"
+    archive = SyncArchive(str(archives / "mm2_default"))
     for weeks, records in ((3, 10), (1, 60)):
         _archive_weeks_ago(pair, archive, weeks)
         writer.write({QUIET: records if weeks == 1 else 0, BUSY: records})
@@ -344,8 +344,7 @@ def test_an_archive_a_week_old(
     be_impatient(monkeypatch)
     connect_airflow(monkeypatch, made, source=NEVER, connect_url=f"http://{NEVER}")
     source.read_to(_both(COPIED))
-    archives = str(tmp_path / "archive")
-    declare(monkeypatch, *homes, archive=archives, max_read_again=COPIED)
+    declare(monkeypatch, *homes, archive=str(archives), max_read_again=COPIED)
     night.give(policy="disaster")
     night.run_from("check", "approve")
     (age,) = night.checks("archive_age")
