@@ -79,7 +79,9 @@ class Night:
         file: Path = FOLDER / "mm2_failover.py",
         run_id: str = "manual__1",
     ) -> None:
-        (self.dag,) = parse(file).dags.values()
+        bag = parse(file)
+        assert bag.import_errors == {}
+        (self.dag,) = bag.dags.values()
         self.worker, self.source, self.run_id = worker, source, run_id
         self.conf: dict[str, Any] = {"job": JOB}
         self.xcoms: dict[tuple[str, str], Any] = {}
