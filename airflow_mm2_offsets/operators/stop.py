@@ -172,7 +172,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
             self.check_number(field)
         parse_positions(self, "positions")
         parse_as_of(self, "positions_as_of")
-        times = mover.job.heartbeat_timeout, mover.job.kill_after
+        times = silence_of(mover), mover.job.kill_after
         if self.move is None:
             times = self.seconds("heartbeat_timeout"), self.seconds("kill_after")
         check_times(
@@ -319,3 +319,15 @@ class StopSparkStreamingOperator(DeferrablePolling):
             self.wait_in_triggerer(trigger, method_name)
         proof: dict[str, Any] = getattr(self, method_name)(context, trigger.wait())
         return proof
+
+
+def silence_of(mover: Mover) -> float | None:
+    """Return the seconds of silence after which a job's driver counts as dead; None: never.
+
+    Where the policy alone says so, and the driver is killed before that, the kill decides.
+    """
+    job, policy = mover.job, mover.policy
+    if job.heartbeat_timeout is not None or policy.heartbeat_timeout is None:
+        return job.heartbeat_timeout
+    is_killed_before = job.kill_after is not None and job.kill_after <= policy.heartbeat_timeout
+    return None if is_killed_before else policy.heartbeat_timeout
