@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG
+from airflow.providers.common.compat.sdk import DAG, BaseOperator
 from upath import UPath
 
 from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core.policy import DRILL
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.moves.jobs import Home
+from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.operators.drill import StartDrillOperator
 from airflow_mm2_offsets.operators.drill_teardown import TearDownDrillOperator
 from airflow_mm2_offsets.planning.plan import plan_failover
@@ -21,14 +24,13 @@ from airflow_mm2_offsets.reconcile.ranges import partitions_of_plan
 from airflow_mm2_offsets.reconcile.request import JOB_FILE, make_request
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.drill import read_mark
-from airflow_mm2_offsets.spark.offsets import format_offsets
 from stack.mirror import Stack
 from stack.process import Program
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, Writer, mirror, topic_partitions
+from tests.integration.nights import JOB, connect_airflow, declare
 from tests.integration.spark_jobs import ROOT, START_SECONDS, lineage, submit_locally
 from tests.soaks import LONGEST, add_figures
-from tests.support.stop_step import StopStep
 from tests.support.traces import State, Traces, difference
 from tests.unit.operators.worker import Worker, events, rebuild
 
@@ -37,7 +39,7 @@ pytestmark = pytest.mark.timeout(LONGEST)
 PARTITIONS = 2
 BEATS = re.compile(r"/production/control/(\.driver\.json\.tmp|driver\.json)$")
 """The heartbeat of the running job."""
-RUN = ("orders_stream", "drills__manual__1")
+RUN = ("orders_stream", f"drills__manual__1__{JOB}__drill")
 
 
 class DrillCase:
@@ -83,30 +85,31 @@ class DrillCase:
         wait_until(self.has_read_all, "the job to read all", seconds=START_SECONDS)
         return plan
 
+    def declare(self, patch: pytest.MonkeyPatch) -> None:
+        """Let Airflow know the clusters and the job."""
+        naming = self.mirror.pair.naming
+        connect_airflow(patch, self.mirror, offset_syncs_topic_location="target")
+        declare(
+            patch,
+            Home(cluster=naming.source_alias, folder=str(self.production)),
+            Home(cluster=naming.target_alias, folder=str(self.root / "target")),
+        )
+
     def start_drill(self, plan: FailoverPlan) -> Program:
         """Run the task that starts the drill, and do as the triggered DAG does."""
-        with DAG("drills", schedule=None):
-            task = StartDrillOperator(
-                task_id="submit_target",
-                trigger_dag_id="orders_stream",
-                folder=str(self.drill),
-                control=str(self.production / "control"),
-                job_folders={"source folder": str(self.production)},
-                sinks=[str(self.production / "output")],
-                conf={
-                    "topic": self.topic,
-                    "starting_offsets": format_offsets(plan.target_positions()),
-                },
-            )
-        self.worker.run(task)
+        self.worker.run(self._task(StartDrillOperator, plan=plan.to_json()))
         conf = self.worker.triggered[RUN]
         assert conf["drill"] is True
-        home = Path(conf["folder"])
-        StopStep(home / "control").let_run("drill", starting_offsets=conf["starting_offsets"])
-        program = self._program("drill", self.mirror.stack.target, home)
+        program = self._program("drill", self.mirror.stack.target, Path(conf["folder"]))
         self.programs.append(program)
         program.start()
         return program
+
+    def _task(self, operator: type[BaseOperator], **settings: Any) -> BaseOperator:
+        move = MoveRequest(job=JOB, policy=DRILL.name)
+        drill: dict[str, Any] = {"move": move, "folder": str(self.drill), **settings}
+        with DAG("drills", schedule=None):
+            return operator(task_id=operator.__name__, **drill)
 
     def reconcile(self, plan: FailoverPlan) -> Reconciliation:
         """Compare the drill's output as the failover's ``verify`` does in a drill."""
@@ -129,17 +132,14 @@ class DrillCase:
 
     def tear_down(self, program: Program) -> dict[str, Any]:
         """Run the tear-down; Airflow's run ends with its program."""
-        with DAG("drills", schedule=None):
-            task = TearDownDrillOperator(
-                task_id="tear_down", folder=str(self.drill), deferrable=True, poll_interval=0.2
-            )
+        task = self._task(TearDownDrillOperator, deferrable=True, poll_interval=0.2)
         message = self.worker.run(task)
         while message.type == "DeferTask":
             if message.next_method == "remove_after_run":
                 self._end_run(program)
             (event,) = events(rebuild(message))
             message = self.worker.run(task, after=message, event=event)
-        result: dict[str, Any] = self.worker.xcoms["tear_down", "return_value"]
+        result: dict[str, Any] = self.worker.xcoms[task.task_id, "return_value"]
         return result
 
     def _end_run(self, program: Program) -> None:
@@ -156,9 +156,12 @@ class DrillCase:
 
 
 @pytest.fixture
-def case(stack: Stack, worker: Worker, tmp_path: Path) -> Iterator[DrillCase]:
+def case(
+    stack: Stack, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[DrillCase]:
     with mirror(stack) as made:
         running = DrillCase(made, worker, tmp_path / "lake")
+        running.declare(monkeypatch)
         made.configure()
         try:
             running.start_production()
