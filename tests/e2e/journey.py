@@ -7,6 +7,7 @@ from pathlib import Path
 from upath import UPath
 
 from airflow_mm2_offsets.core import TopicPartition
+from airflow_mm2_offsets.moves.move import job_at
 from airflow_mm2_offsets.moves.overview import overview_of
 from airflow_mm2_offsets.moves.stop_job import stop_job
 from airflow_mm2_offsets.planning.plan import still_copying
@@ -82,7 +83,7 @@ class Journey:
         producer.stop()
         due = set(producer.due)
         self.demo.wait("every number", lambda: due <= self.numbers().keys())
-        stop_job(str(self.folder), by="journey", open_path=UPath)
+        stop_job(job_at(str(self.folder), UPath), by="journey", open_path=UPath)
         (run_id,) = (run for run in self.demo.airflow.api.runs(STREAM) if self._runs[-1] in run)
         self.demo.wait("the job's end", lambda: self.failover.has_ended(STREAM, run_id))
 
