@@ -76,7 +76,7 @@ def groups(*, group: GroupOptions, archive: ArchiveOptions, pair_options: Cluste
                 overwrite_others=group.overwrite_others, allow_rewind=group.allow_rewind
             ),
             options=replace(DEFAULT_OPTIONS, archive=archive.open(clusters)),
-            dry_run=not group.commit,
+            is_dry_run=not group.commit,
         )
     refused = report.count(CommitStatus.REFUSED) + report.count(CommitStatus.FAILED)
     return Answer(

@@ -34,7 +34,7 @@ def commit_positions(
     positions: Iterable[GroupPosition],
     *,
     rules: GroupRules,
-    dry_run: bool,
+    is_dry_run: bool,
 ) -> tuple[GroupDecision, ...]:
     """Decide about each position, and commit what is to be committed.
 
@@ -49,7 +49,7 @@ def commit_positions(
     for each in refuse_shared(positions):
         by_group[each.group].append(each)
     watermarks = existing_watermarks(cluster, chain.from_iterable(by_group.values()))
-    commits = _GroupCommits(cluster, by_group, watermarks, rules, dry_run=dry_run)
+    commits = _GroupCommits(cluster, by_group, watermarks, rules, is_dry_run=is_dry_run)
     pending = commits.commit(by_group, patience=_PATIENCE)
     for group in commits.commit(pending, patience=math.inf):
         commits.refuse_pending(group)
@@ -79,13 +79,13 @@ class _GroupCommits:
         watermarks: Mapping[TopicPartition, Watermarks],
         rules: GroupRules,
         *,
-        dry_run: bool,
+        is_dry_run: bool,
     ) -> None:
         self._cluster = cluster
         self._positions = positions
         self._watermarks = watermarks
         self._rules = rules
-        self._dry_run = dry_run
+        self._is_dry_run = is_dry_run
         self.decisions: dict[str, list[GroupDecision]] = {}
 
     def commit(self, groups: Iterable[str], *, patience: float) -> list[str]:
@@ -118,7 +118,7 @@ class _GroupCommits:
 
     def _commit(self, groups: Iterable[str], states: GroupStates) -> None:
         decided = {group: self._decide(group, states) for group in groups}
-        self.decisions |= decided if self._dry_run else _write(self._cluster, decided)
+        self.decisions |= decided if self._is_dry_run else _write(self._cluster, decided)
 
     def _decide(self, group: str, states: GroupStates) -> list[GroupDecision]:
         positions = self._positions[group]

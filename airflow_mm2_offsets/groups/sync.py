@@ -23,7 +23,7 @@ def sync_groups(
     rename: Mapping[str, str] | None = None,
     rules: GroupRules = DEFAULT_RULES,
     options: PlanOptions = DEFAULT_OPTIONS,
-    dry_run: bool = True,
+    is_dry_run: bool = True,
 ) -> GroupsReport:
     """Translate the groups' offsets, and commit them on the target.
 
@@ -34,7 +34,7 @@ def sync_groups(
         rename: Names on the target of groups that have another name there.
         rules: What the user allows beyond the rules of ``core.group_rules``.
         options: What the user decides about the translation.
-        dry_run: Decide, and commit nothing.
+        is_dry_run: Decide, and commit nothing.
 
     Raises:
         ConfigurationError: The pair leads back, its copy keeps offsets, or checkpoints are to
@@ -47,10 +47,10 @@ def sync_groups(
     translate = positions_from_checkpoints if by_checkpoints else positions_from_translation
     translated = translate(pair, selection, options)
     positions = _renamed(translated.positions, rename or {})
-    decisions = commit_positions(pair.target, positions, rules=rules, dry_run=dry_run)
+    decisions = commit_positions(pair.target, positions, rules=rules, is_dry_run=is_dry_run)
     return GroupsReport(
         offsets_from=offsets_from.value,
-        dry_run=dry_run,
+        is_dry_run=is_dry_run,
         decisions=decisions,
         reads=translated.reads,
         unread=translated.unread,

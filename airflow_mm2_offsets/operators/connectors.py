@@ -41,11 +41,11 @@ class ApplyMirrorMakerOperator(SecretSettings, ConnectorTask):
         source_settings: Further settings of the source connector; they win over ``settings``.
         checkpoint_settings: Likewise.
         heartbeat_settings: Likewise.
-        dry_run: Show what differs, and change nothing. May be a templated string.
+        is_dry_run: Show what differs, and change nothing. May be a templated string.
         kwargs: See ``ConnectorTask``.
 
     Returns:
-        ``connectors`` (their names), ``state``, ``dry_run``, and ``changes``: for each connector
+        ``connectors`` (their names), ``state``, ``is_dry_run``, and ``changes``: for each connector
         ``name``, ``kind``, ``action`` (create, update, none) and ``differences``, without secrets.
 
     Raises:
@@ -56,7 +56,7 @@ class ApplyMirrorMakerOperator(SecretSettings, ConnectorTask):
 
     secret_fields = ("settings", "source_settings", "checkpoint_settings", "heartbeat_settings")
     template_fields: Sequence[str] = (
-        *("topics", "topics_exclude", "groups", "name", "kinds", "mm2_conn_id", "dry_run"),
+        *("topics", "topics_exclude", "groups", "name", "kinds", "mm2_conn_id", "is_dry_run"),
         *secret_fields,
     )
 
@@ -72,7 +72,7 @@ class ApplyMirrorMakerOperator(SecretSettings, ConnectorTask):
         source_settings: Mapping[str, str] | None = None,
         checkpoint_settings: Mapping[str, str] | None = None,
         heartbeat_settings: Mapping[str, str] | None = None,
-        dry_run: bool | str = False,
+        is_dry_run: bool | str = False,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -86,21 +86,21 @@ class ApplyMirrorMakerOperator(SecretSettings, ConnectorTask):
         self.source_settings = source_settings
         self.checkpoint_settings = checkpoint_settings
         self.heartbeat_settings = heartbeat_settings
-        self.dry_run = dry_run
+        self.is_dry_run = is_dry_run
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Compare, show, apply and wait."""
         pair = Mm2OffsetHook(str(self.mm2_conn_id)).get_conn()
-        dry_run = is_true(self, "dry_run")
+        is_dry_run = is_true(self, "is_dry_run")
         changes = compare(pair, self.description())
         for change in changes:
             self.log.info("%s", change)
         report = {
-            "dry_run": dry_run,
+            "is_dry_run": is_dry_run,
             "changes": [change.to_json() for change in changes],
         }
-        if dry_run:
+        if is_dry_run:
             return {"connectors": [each.name for each in changes], "state": None, **report}
         apply(pair, changes)
         return self._wait(context, changes, report)

@@ -50,7 +50,7 @@ class SyncConsumerGroupsOperator(BaseOperator):
             with the offset syncs, or with the ``archive``. Where neither can be read, the report
             counts them as ``unconfirmed``. See docs/consumer-groups.md before you take them.
         rename: Names on the target of groups that have another name there.
-        dry_run: Decide, and commit nothing. May be a templated string.
+        is_dry_run: Decide, and commit nothing. May be a templated string.
         overwrite_others: Move commits without our marker too, never backwards. May be templated.
         allow_rewind: Follow a source group that was rewound. May be a templated string.
         archive: Location of the archive that ``ArchiveSyncsOperator`` keeps.
@@ -74,7 +74,7 @@ class SyncConsumerGroupsOperator(BaseOperator):
         "exclude",
         "offsets_from",
         "rename",
-        "dry_run",
+        "is_dry_run",
         "overwrite_others",
         "allow_rewind",
         "archive",
@@ -88,7 +88,7 @@ class SyncConsumerGroupsOperator(BaseOperator):
         exclude: str = DEFAULT_EXCLUDE,
         offsets_from: str = OffsetsFrom.TRANSLATION.value,
         rename: Mapping[str, str] | None = None,
-        dry_run: bool | str = False,
+        is_dry_run: bool | str = False,
         overwrite_others: bool | str = False,
         allow_rewind: bool | str = False,
         archive: str | None = None,
@@ -103,7 +103,7 @@ class SyncConsumerGroupsOperator(BaseOperator):
         self.exclude = exclude
         self.offsets_from = offsets_from
         self.rename = rename
-        self.dry_run = dry_run
+        self.is_dry_run = is_dry_run
         self.overwrite_others = overwrite_others
         self.allow_rewind = allow_rewind
         self.archive = archive
@@ -122,7 +122,7 @@ class SyncConsumerGroupsOperator(BaseOperator):
             rename=self.rename,
             rules=_rules(self),
             options=self._options(),
-            dry_run=is_true(self, "dry_run"),
+            is_dry_run=is_true(self, "is_dry_run"),
         )
         return _show(self, context, report)
 
@@ -162,7 +162,7 @@ class PublishPositionsOperator(BaseOperator):
         checkpoint: The job's checkpoint location; empty: the task is skipped.
         group_id: The group. Spark itself never commits for it.
         side: ``source`` or ``target``: the cluster of ``mm2_conn_id`` that the job reads.
-        dry_run: Decide, and commit nothing. May be a templated string.
+        is_dry_run: Decide, and commit nothing. May be a templated string.
         overwrite_others: Move commits without our marker too, never backwards. May be templated.
         allow_rewind: Follow a checkpoint that was rewound. May be a templated string.
         mm2_conn_id: Id of a connection of type ``mm2``.
@@ -182,7 +182,7 @@ class PublishPositionsOperator(BaseOperator):
         "checkpoint",
         "group_id",
         "side",
-        "dry_run",
+        "is_dry_run",
         "overwrite_others",
         "allow_rewind",
         "mm2_conn_id",
@@ -194,7 +194,7 @@ class PublishPositionsOperator(BaseOperator):
         checkpoint: str,
         group_id: str,
         side: str = "source",
-        dry_run: bool | str = False,
+        is_dry_run: bool | str = False,
         overwrite_others: bool | str = False,
         allow_rewind: bool | str = False,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
@@ -205,7 +205,7 @@ class PublishPositionsOperator(BaseOperator):
         self.checkpoint = checkpoint
         self.group_id = group_id
         self.side = side
-        self.dry_run = dry_run
+        self.is_dry_run = is_dry_run
         self.overwrite_others = overwrite_others
         self.allow_rewind = allow_rewind
         self.mm2_conn_id = mm2_conn_id
@@ -226,7 +226,7 @@ class PublishPositionsOperator(BaseOperator):
             self._read(pair).positions,
             self.checkpoint,
             rules=_rules(self),
-            dry_run=is_true(self, "dry_run"),
+            is_dry_run=is_true(self, "is_dry_run"),
         )
         return _show(self, context, report)
 

@@ -26,7 +26,8 @@ from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.operators.plan_settings import read_named_plan
 from airflow_mm2_offsets.planning.lost_parts import quick
 from airflow_mm2_offsets.positions.reading import PositionsReader
-from airflow_mm2_offsets.spark.control import StopProof
+from airflow_mm2_offsets.spark.control import DRIVER, StopProof
+from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.triggers.drill import ENDED, read_run_state
 
@@ -134,6 +135,22 @@ def ended_run(last: Entry | None) -> str | None:
         return last.run if read_run_state(dag_id, run_id) in ENDED else None
     except AirflowRuntimeError:
         return None
+
+
+def find_users_word(request: MoveRequest, move: Move) -> str | None:
+    """Return that no driver runs, where a home can't be reached and the user says so.
+
+    Args:
+        request: What the user says.
+        move: The move; its job is at the home.
+    """
+    if not request.is_source_gone:
+        return None
+    if move.job.is_controlled:
+        lost = why_lost(storage_path(move.here.control), DRIVER)
+    else:
+        lost = why_lost(storage_path(move.here.checkpoint))
+    return f"by your word (source_is_gone) no driver runs: {lost}" if lost else None
 
 
 def mirror_of(move: Move) -> str:

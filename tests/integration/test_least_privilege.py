@@ -75,7 +75,7 @@ def _checkpointed_groups(pair: ClusterPair, *_: object) -> object:
         parse_selection(GROUP),
         offsets_from=OffsetsFrom.CHECKPOINTS,
         rules=GroupRules(overwrite_others=True),  # of the task before
-        dry_run=False,
+        is_dry_run=False,
     )
 
 

@@ -66,8 +66,8 @@ def test_the_three_connectors_are_created_and_then_left_alone(
 
 def test_a_dry_run_changes_nothing(worker: Worker, mm2: Mm2Simulation) -> None:
     """The differences are shown all the same."""
-    shown = apply(worker, dry_run="True")
-    assert shown["dry_run"] is True
+    shown = apply(worker, is_dry_run="True")
+    assert shown["is_dry_run"] is True
     assert {"name": "topics", "before": None, "after": "orders"} in shown["changes"][0][
         "differences"
     ]

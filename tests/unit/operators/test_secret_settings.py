@@ -55,7 +55,7 @@ def apply(**settings: Any) -> BaseOperator:
     """Return a task that shows what differs in the source connector."""
     with DAG("mirror", schedule=None):
         return ApplyMirrorMakerOperator(
-            task_id="apply", topics=["orders"], kinds=["source"], dry_run=True, **settings
+            task_id="apply", topics=["orders"], kinds=["source"], is_dry_run=True, **settings
         )
 
 
@@ -99,7 +99,7 @@ def test_a_mapped_task_shows_stars(
     """Airflow renders it by another way."""
     with DAG("mirror", schedule=None):
         task = ApplyMirrorMakerOperator.partial(
-            task_id="apply", topics=["orders"], kinds=["source"], dry_run=True
+            task_id="apply", topics=["orders"], kinds=["source"], is_dry_run=True
         ).expand(settings=[{**SECRETS, **PLAIN}])
     worker.map_index = 0
     worker.run(task)  # type: ignore[arg-type]
