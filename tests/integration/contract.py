@@ -86,13 +86,6 @@ def airflow_connections(stack: Stack, mirrored: Mirrored) -> dict[str, dict[str,
     }
 
 
-def airflow_jobs(mirrored: Mirrored, records: Path) -> dict[str, Any]:
-    """Return a file of jobs: one, whose folders are nowhere."""
-    naming = mirrored.mirror.pair.naming
-    homes = {naming.source_alias: "/nowhere", naming.target_alias: "/nowhere-else"}
-    return {"jobs": [{"name": "orders", "homes": homes, "dag": "orders", "records": str(records)}]}
-
-
 @contextmanager
 def mirrored(stack: Stack) -> Iterator[Mirrored]:
     """Yield a mirror with aborted transactions and dropped records, copied to its end."""
