@@ -293,7 +293,7 @@ def _ask(entries: Sequence[Entry], step: Step) -> Entry:
     if last is not None and step.home not in {None, last.home}:
         raise HandoverError(f"{last}, and not at {step.home}")
     if step.target is not None and step.target == (last.home if last else step.home):
-        raise HandoverError(f"the job is at {step.target} already")
+        raise HandoverError(f"the job is already at {step.target}")
     if last is not None and last.state is not State.HOME:
         if last.run == step.run:
             if last.state is State.STARTING:

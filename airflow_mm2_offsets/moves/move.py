@@ -167,7 +167,7 @@ class Mover:
         """
         move = self.find_to_ask()
         if self.to == move.here.cluster:
-            raise HandoverError(f"job {self.job.name} is at {move.here} already")
+            raise HandoverError(f"job {self.job.name} is already at {move.here}")
         for home in move.homes:
             self._unless_lost(home, move, self._check_claim)
         asked = Step(

@@ -126,7 +126,7 @@ def test_a_stop_without_an_answer_is_withdrawn(airflow: Airflow, job: Job) -> No
     """After the timeout the task fails without a retry, and the job runs on."""
     run_id = airflow.api.trigger("stops_in_vain", {"folder": str(job.folder)})
     assert _end(airflow, "stops_in_vain", run_id) == {"stop": "failed"}
-    assert f"holds no acknowledgement of stops_in_vain:{run_id}" in airflow.log(
+    assert f"holds no answer to stops_in_vain:{run_id}#" in airflow.log(
         "stops_in_vain", run_id, "stop"
     )
     assert _may_run(job)

@@ -330,7 +330,7 @@ def test_a_journal_may_begin_after_the_fences_of_a_lost_one() -> None:
         ({"run": TWO, "takes_over": NEXT}, "wait for that run, or end it"),
         ({"target": NORTH}, "to move it to west and not to north"),
         ({"home": WEST}, r"'dag: one' stops the job at east.*, and not at west"),
-        ({"target": EAST}, "the job is at east already"),
+        ({"target": EAST}, "the job is already at east"),
         ({"target": None}, "to move it to west and not to None"),
     ],
 )
