@@ -11,6 +11,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperat
 from upath import UPath
 
 from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core.brief import is_brief
 from airflow_mm2_offsets.errors import NotReadyError
 from airflow_mm2_offsets.moves.jobs import Home
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
@@ -125,6 +126,18 @@ def test_a_plan_of_before_a_move_starts_nothing(drill: Drill) -> None:
     with pytest.raises(NotReadyError, match=r"the plan is of 2026-01-01T.*, before that"):
         drill.run("start_drill")
     assert drill.worker.triggered == {}
+
+
+def test_a_long_plan(drill: Drill, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plan and offsets lie in a folder of files, and the copy's fence has the offsets."""
+    options = {"XCOM_MAX_BYTES": "1", "ARGUMENT_MAX_BYTES": "15"}
+    for name, value in {**options, "XCOM_FOLDER": str(drill.root / "xcom")}.items():
+        monkeypatch.setenv(f"AIRFLOW__MM2_OFFSETS__{name}", value)
+    drill.run("translate", "start_drill")
+    assert is_brief(drill.worker.xcoms["translate", "return_value"])
+    assert drill.worker.xcoms["translate", "starting_offsets"].startswith(f"@{drill.root}/xcom/")
+    drill.begin()
+    assert drill.run("wait_started")["batch_id"] == 0
 
 
 def test_a_home_with_another_name_in_spark(drill: Drill) -> None:
