@@ -107,7 +107,7 @@ class Drill:
 
     def wait(self, deferred: Any) -> None:  # noqa: ANN401 - a message of Airflow
         """Do what the copy and Airflow do while a task waits: it stops, and its run ends."""
-        if deferred.next_method == "remove_after_run":
+        if deferred.next_method in {"look_again", "remove_after_run"}:
             for run in self.worker.triggered:
                 self.worker.run_states.setdefault(run, "success" if self.has_begun else "failed")
         elif "DrillStopped" in deferred.classpath and self.copy.requested_stop() and self.answers:

@@ -14,7 +14,7 @@ from airflow_mm2_offsets.operators import drill_teardown
 from airflow_mm2_offsets.spark.drill import mark_drill
 from tests.unit.operators.clusters import Clusters
 from tests.unit.operators.drills import RUN, Drill
-from tests.unit.operators.worker import Worker, rebuild
+from tests.unit.operators.worker import Worker, events, rebuild
 
 OWN = "mm2_drill:manual__1"
 NOTHING = {"removed": 0, "seconds": 0.0, "stopped": None, "moved": None}
@@ -82,6 +82,22 @@ def test_a_copy_that_did_not_come_up(drill: Drill, *, deferrable: bool) -> None:
     drill.arguments = {"tear_down": {"deferrable": deferrable}}
     drill.worker.run_states[RUN] = "failed"
     assert drill.run("tear_down")["stopped"] is None
+    assert _is_gone(drill)
+
+
+def test_a_copy_that_begins_while_its_run_is_awaited(drill: Drill) -> None:
+    """It finds the fence, and its stop is proved as that of any other."""
+    deferred = drill.worker.run(drill.task("tear_down"))
+    drill.copy.beat(1)
+    drill.worker.run_states[RUN] = "failed"
+    waits = []
+    while deferred.type == "DeferTask":
+        waits.append(deferred.next_method)
+        drill.wait(deferred)
+        (event,) = events(rebuild(deferred))
+        deferred = drill.worker.run(drill.task("tear_down"), after=deferred, event=event)
+    assert waits == ["look_again", "execute_complete", "remove_after_run"]
+    assert drill.worker.xcoms["tear_down", "return_value"]["stopped"] == "acknowledged"
     assert _is_gone(drill)
 
 
