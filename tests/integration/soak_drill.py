@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG, BaseOperator
+from airflow.providers.common.compat.sdk import DAG
 from upath import UPath
 
 from airflow_mm2_offsets.core import FailoverPlan
-from airflow_mm2_offsets.core.policy import DRILL
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.kafka.syncs import read_syncs
-from airflow_mm2_offsets.moves.jobs import Home
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.operators.drill import StartDrillOperator
 from airflow_mm2_offsets.operators.drill_teardown import TearDownDrillOperator
@@ -28,10 +27,10 @@ from stack.mirror import Stack
 from stack.process import Program
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, Writer, mirror, topic_partitions
-from tests.integration.nights import JOB, connect_airflow, declare
 from tests.integration.spark_jobs import ROOT, START_SECONDS, lineage, submit_locally
 from tests.soaks import LONGEST, add_figures
 from tests.support.traces import State, Traces, difference
+from tests.unit.operators.clusters import define
 from tests.unit.operators.worker import Worker, events, rebuild
 
 pytestmark = pytest.mark.timeout(LONGEST)
@@ -39,7 +38,7 @@ pytestmark = pytest.mark.timeout(LONGEST)
 PARTITIONS = 2
 BEATS = re.compile(r"/production/control/(\.driver\.json\.tmp|driver\.json)$")
 """The heartbeat of the running job."""
-RUN = ("orders_stream", f"drills__manual__1__{JOB}__drill")
+RUN = ("orders_stream", "drills__manual__1__orders__drill")
 
 
 class DrillCase:
@@ -85,19 +84,28 @@ class DrillCase:
         wait_until(self.has_read_all, "the job to read all", seconds=START_SECONDS)
         return plan
 
-    def declare(self, patch: pytest.MonkeyPatch) -> None:
-        """Let Airflow know the clusters and the job."""
+    @property
+    def move(self) -> MoveRequest:
+        """The move that is rehearsed."""
         naming = self.mirror.pair.naming
-        connect_airflow(patch, self.mirror, offset_syncs_topic_location="target")
-        declare(
-            patch,
+        homes = (
             Home(cluster=naming.source_alias, folder=str(self.production)),
             Home(cluster=naming.target_alias, folder=str(self.root / "target")),
         )
+        records = str(self.root / "records")
+        job = SparkJob(name="orders", homes=homes, dag="orders_stream", records=records)
+        return MoveRequest(job=job, policy="drill")
 
     def start_drill(self, plan: FailoverPlan) -> Program:
-        """Run the task that starts the drill, and do as the triggered DAG does."""
-        self.worker.run(self._task(StartDrillOperator, plan=plan.to_json()))
+        """Run the task that starts the drill, and do as the triggered DAG does.
+
+        The copy learns from its fence where to begin.
+        """
+        with DAG("drills", schedule=None):
+            task = StartDrillOperator(
+                task_id="start_drill", move=self.move, folder=str(self.drill), plan=plan.to_json()
+            )
+        self.worker.run(task)
         conf = self.worker.triggered[RUN]
         assert conf["drill"] is True
         program = self._program("drill", self.mirror.stack.target, Path(conf["folder"]))
@@ -105,14 +113,8 @@ class DrillCase:
         program.start()
         return program
 
-    def _task(self, operator: type[BaseOperator], **settings: Any) -> BaseOperator:
-        move = MoveRequest(job=JOB, policy=DRILL.name)
-        drill: dict[str, Any] = {"move": move, "folder": str(self.drill), **settings}
-        with DAG("drills", schedule=None):
-            return operator(task_id=operator.__name__, **drill)
-
     def reconcile(self, plan: FailoverPlan) -> Reconciliation:
-        """Compare the drill's output as the failover's ``verify`` does in a drill."""
+        """Compare the copy's output as the task ``verify`` of a drill does."""
         pair, request_file = self.mirror.pair, self.logs / "request.json"
         committed = read_checkpoint(str(self.drill / "checkpoint")).positions
         index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
@@ -132,14 +134,21 @@ class DrillCase:
 
     def tear_down(self, program: Program) -> dict[str, Any]:
         """Run the tear-down; Airflow's run ends with its program."""
-        task = self._task(TearDownDrillOperator, deferrable=True, poll_interval=0.2)
+        with DAG("drills", schedule=None):
+            task = TearDownDrillOperator(
+                task_id="tear_down",
+                move=self.move,
+                folder=str(self.drill),
+                deferrable=True,
+                poll_interval=0.2,
+            )
         message = self.worker.run(task)
         while message.type == "DeferTask":
             if message.next_method == "remove_after_run":
                 self._end_run(program)
             (event,) = events(rebuild(message))
             message = self.worker.run(task, after=message, event=event)
-        result: dict[str, Any] = self.worker.xcoms[task.task_id, "return_value"]
+        result: dict[str, Any] = self.worker.xcoms["tear_down", "return_value"]
         return result
 
     def _end_run(self, program: Program) -> None:
@@ -160,8 +169,8 @@ def case(
     stack: Stack, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[DrillCase]:
     with mirror(stack) as made:
+        _connect(monkeypatch, made)
         running = DrillCase(made, worker, tmp_path / "lake")
-        running.declare(monkeypatch)
         made.configure()
         try:
             running.start_production()
@@ -169,6 +178,16 @@ def case(
         finally:
             for program in running.programs:
                 program.kill()
+
+
+def _connect(monkeypatch: pytest.MonkeyPatch, made: Mirror) -> None:
+    """Define the connections by which the drill's start finds the way of the move."""
+    for side in ("source", "target"):
+        servers = {"bootstrap.servers": getattr(made.stack, side)}
+        define(monkeypatch, f"kafka_{side}", conn_type="kafka", extra=servers)
+    naming = made.pair.naming
+    aliases = {"source_alias": naming.source_alias, "target_alias": naming.target_alias}
+    define(monkeypatch, "mm2_default", extra={**aliases, "replication_policy": "identity"})
 
 
 def _expect_no_trace(traces: Traces, before: State) -> None:
