@@ -17,9 +17,8 @@ _STATES: Final = {
     Event.HAND_OVER: "handed over",
     Event.SUBMIT: "handed over",
     Event.RETURN: "given up",
-    Event.SETTLE: "settled",
 }
-"""What a move's last entry makes of it, but for ``note`` and ``arrive``."""
+"""What a move's own last entry makes of it, but for ``note`` and ``arrive``."""
 _NEXT: Final = {
     "not begun": "Nothing was changed: {job} runs at {here}.",
     "stopping": "{job} is being stopped at {here}, and runs until it answers. If the run has "
@@ -44,6 +43,9 @@ _NEXT: Final = {
     "correct what the failed task names, then start a new drill.",
 }
 """What a person does next, in each state; ``asked``: while the move waits for an answer."""
+
+_OVER: Final = frozenset({"given up", "settled", "taken over"})
+"""The states in which the move is over, and its job may run again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +86,15 @@ class MoveStatus:
     approved_by: str | None = None
 
     def downtime(self, now: datetime) -> float | None:
-        """Return for how many seconds the job has not run; None if it was not stopped."""
+        """Return for how many seconds the job has not run; None if it was not stopped.
+
+        Of a move that is over without an arrival, it ends when the move was: nothing shows when the
+        job was started again.
+        """
         if self.stopped_at is None or self.state == "withdrawn":
             return None
-        return ((self.arrived_at or now) - self.stopped_at).total_seconds()
+        end = self.since if self.state in _OVER else self.arrived_at
+        return ((end or now) - self.stopped_at).total_seconds()
 
     def with_wait(self, waits_for: str, deadline: datetime | None = None) -> "MoveStatus":
         """Return the status of a move that waits."""
@@ -173,7 +180,7 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
     question = move.question or {}
     words = {
         "job": move.job.name,
-        "here": move.here,
+        "here": entry.home if entry and entry.event is Event.SETTLE else move.here,
         "settle": settle_command(move.job.journal, move.here.folder),
         "there": move.there or "nowhere",
         "since": stopped.at.isoformat(timespec="seconds") if stopped else "",
@@ -215,6 +222,8 @@ def _last_of(move: Move) -> tuple[Entry | None, str]:
         return last, "given up" if is_back else "moved"
     if last.event is Event.WITHDRAW and move.noted("ended_by"):
         return last, "given up" if move.noted("has_ended") else "unclear"
-    if move.last is not None and move.last.move != move.number and last.state is not State.HOME:
-        return last, "taken over"
+    after = [each for each in move.entries if each.number > last.number and each.move != last.move]
+    if after and last.state is not State.HOME:
+        is_settled = after[0].event is Event.SETTLE
+        return (after[0], "settled") if is_settled else (last, "taken over")
     return last, _STATES[last.event]

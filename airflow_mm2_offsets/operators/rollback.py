@@ -10,7 +10,7 @@ from airflow_mm2_offsets.moves.move import Mover
 from airflow_mm2_offsets.moves.rollback import JobNow, Undone, roll_back
 from airflow_mm2_offsets.operators.dag_runs import start_job
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.links import ROLLS_BACK, page_links
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.moving import MoveArgument, mover_of, to_template
 from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run
@@ -44,7 +44,7 @@ class RollbackFailoverOperator(BaseOperator):
         ConfigurationError: ``on_failure`` is another word.
     """
 
-    operator_extra_links = page_links("run", job=ROLLS_BACK)
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = ("move", "on_failure")
 
     def __init__(self, *, move: MoveArgument, on_failure: str = WITHDRAW, **kwargs: Any) -> None:

@@ -9,7 +9,7 @@ from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.links import STOPS, page_links
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.moving import (
     AnyContext,
     MoveArgument,
@@ -75,7 +75,7 @@ class SparkStoppedSensor(PollingSensor):
             ``deferrable``, or the checkpoint holds no batch.
     """
 
-    operator_extra_links = page_links("run", job=STOPS)
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
         *("move", "checkpoint", "quiet_period", "control", "trigger_interval", "cancelled_by"),
         "cancelled_at",
