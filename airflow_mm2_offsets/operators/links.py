@@ -1,7 +1,7 @@
 """The extra links of a task: they open the page in Airflow where a person reads what it did.
 
 Airflow keeps a link as an XCom when a task ends. The page finds the newest tasks of a job by these,
-so that a link also names the job, the policy and the connection.
+so that a link also names the job and the policy, or the connection of a task without a job.
 """
 
 from collections.abc import Mapping
@@ -68,9 +68,9 @@ class PageLink(BaseOperatorLink):
             "task_id": ti_key.task_id,
             "map_index": ti_key.map_index,
         }
-        if isinstance(conn_id := getattr(operator, "mm2_conn_id", None), str):
-            query["conn_id"] = conn_id
         move = getattr(operator, "move", None)
+        if isinstance(conn_id := getattr(operator, "mm2_conn_id", None), str) and move is None:
+            query["conn_id"] = conn_id
         if isinstance(move, Mapping):
             job = move.get("job")
             query["job"] = str(job.get("name") if isinstance(job, Mapping) else job)

@@ -20,6 +20,7 @@ from airflow_mm2_offsets.errors import (
 from airflow_mm2_offsets.moves import move as moves
 from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.journal import Event, FenceState, State
+from airflow_mm2_offsets.moves.overview import overview_of
 from airflow_mm2_offsets.operators.approve import ApproveFailoverOperator
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.handover import HandOverOperator, TriggerTargetDagOperator
@@ -267,6 +268,15 @@ def test_a_move_above_its_thresholds_asks_a_person(mover: Mover) -> None:
         "Without an answer until",
     ):
         assert text in question.body, text
+    status = overview_of(mover.job, UPath).moves[-1]
+    assert (status.waits_for, status.asked_in) == ("a person's answer", task.task_id)
+    assert status.deadline is not None
+    assert f"until {status.deadline:%Y-%m-%d %H:%M} UTC" in question.body
+    assert f"Answer in task {task.task_id}" in status.next
+    carrier = moves.Mover(mover.job, "failover:manual__1", PLANNED, UPath)
+    carrier.record(carrier.find(), Event.NOTE, approval={"approved": True, "by": "anna"})
+    answered = overview_of(mover.job, UPath).moves[-1]
+    assert (answered.waits_for, answered.approved_by) == (None, "anna")
 
 
 def test_a_failed_move_is_taken_back_and_reported(mover: Mover) -> None:
