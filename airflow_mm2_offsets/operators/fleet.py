@@ -38,6 +38,7 @@ from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.moving import (
     AnyContext,
     MoveArgument,
+    archive_of,
     mirror_of,
     mover_for,
     pair_of_move,
@@ -180,7 +181,7 @@ class _StandReader:
 
     def __init__(self, task: PreviewFleetOperator, context: Context, request: MoveRequest) -> None:
         self._task, self._context, self._request = task, context, request
-        self._pairs: dict[tuple[str, bool], ClusterPair] = {}
+        self._pairs: dict[str, ClusterPair] = {}
         self._options: dict[tuple[str | None, bool], PlanOptions] = {}
 
     def read(self, job: SparkJob) -> Stand:
@@ -209,15 +210,14 @@ class _StandReader:
 
     def _options_of(self, move: Move, pair: ClusterPair) -> PlanOptions:
         job = move.job
-        key = job.archive, job.changed_records
+        key = archive_of(move), job.changed_records
         if key not in self._options:
             trial = parse_trial_settings(
                 self._task, self._task.options, changed_records=job.changed_records
             )
             archive = None
-            if job.archive:
-                location = storage_path(job.archive)
-                archive = SyncArchive(location, skip_damaged=trial.skip_damaged)
+            if key[0]:
+                archive = SyncArchive(storage_path(key[0]), skip_damaged=trial.skip_damaged)
             self._options[key] = replace(trial.options, archive=archive)
         if pair.direction is Direction.EXCHANGED:
             return replace(self._options[key], first_plan=plan_of_last_move(move))

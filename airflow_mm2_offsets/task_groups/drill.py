@@ -121,7 +121,7 @@ def _settings(
         "verify": {
             "report": f"{started}/verified",
             "mm2_conn_id": pull("start_drill", end="['mm2_conn_id']"),
-            "exchanged": pull("start_drill", end="['exchanged']"),
+            "to": pull("start_drill", end="['to']"),
             "plan": plan,
             "committed": pull("wait_started", end="['positions']"),
             "sinks": [{"cluster": "target", "path": pull("start_drill", end="['output']")}],

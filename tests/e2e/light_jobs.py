@@ -29,7 +29,7 @@ import json
 from pathlib import Path
 from airflow.sdk import DAG, Connection, Param, task
 
-NAMES = ("kafka_conn_id", "topic", "folder", "starting_offsets", "output")
+NAMES = ("kafka_conn_id", "folder", "output")
 with DAG("light_stream", schedule=None, max_active_runs=64,
          params={name: Param(None, type=["null", "string"]) for name in NAMES}):
     @task(retries=2, retry_delay=5)
@@ -304,11 +304,12 @@ class LightCluster:
 
 
 def _ordered(order: dict[str, Any]) -> LightJob:
+    """Return the job that an order starts: its hand-over names the topic."""
+    fences = sorted(Path(order["folder"], "control").glob("fence/[0-9]*.json"))
     return LightJob(
         folder=Path(order["folder"]),
-        topic=order["topic"],
+        topic=json.loads(fences[-1].read_text())["topics"],
         servers=order["servers"],
-        starting_offsets=order.get("starting_offsets") or "earliest",
         output=Path(order["output"]) if order.get("output") else None,
     )
 

@@ -97,7 +97,7 @@ def test_a_drill_follows_the_job(drill: Drill) -> None:
     mover.run(SparkStartedSensor, **WAITS)
     drill.worker.run_id = "manual__2"
     started = drill.run("translate", "start_drill")
-    assert (started["mm2_conn_id"], started["exchanged"]) == ("mm2_default", True)
+    assert (started["mm2_conn_id"], started["to"]) == ("mm2_default", "source")
     conf = drill.worker.triggered["orders_stream", started["run_id"]]
     assert conf["kafka_conn_id"] == "kafka_source"
     fence = drill.copy.fence()
