@@ -260,7 +260,7 @@ def record_proof(
         open_path=mover.open_path,
         control=move.here.control if move.job.is_controlled else None,
         pair=pair_of_move(move) if move.there else None,
-        request_id=move.request_id,
+        request_id=move.run,
         may_be_lost=move.policy.source_may_be_lost,
         saved_positions=move.job.saved_positions,
         positions=positions,

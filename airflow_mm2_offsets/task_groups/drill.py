@@ -123,9 +123,8 @@ def _settings(
             "mm2_conn_id": pull("start_drill", end="['mm2_conn_id']"),
             "to": pull("start_drill", end="['to']"),
             "plan": plan,
-            "committed": pull("wait_started", end="['positions']"),
+            "scope": {"committed": pull("wait_started", end="['positions']")},
             "sinks": [{"cluster": "target", "path": pull("start_drill", end="['output']")}],
-            "policy": DRILL.name,
             # A lost worker leaves its Spark driver behind, which may still write the report.
             "retries": 0,
         },

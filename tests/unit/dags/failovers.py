@@ -63,7 +63,8 @@ class Failover:
         """Run a task to its end, while the job does its part; return how it ended."""
         has_begun = (self.target / "checkpoint").exists()
         if task_id == "wait_started" and self.worker.triggered and not has_begun:
-            self.mover.begin(self.target, 9, 6, 3, 2)
+            starts = json.loads(self.starting_offsets()[-1])["orders"]
+            self.mover.begin(self.target, *(starts[str(number)] for number in range(4)))
         ended = self.worker.run(self.task(task_id))
         while ended.type == "DeferTask":
             if task_id == "stop_source":
@@ -89,8 +90,12 @@ class Failover:
 
     def plan(self) -> FailoverPlan:
         """Return the plan that the journal names."""
-        (path,) = (each.facts["plan"] for each in self.mover.entries() if "plan" in each.facts)
-        return FailoverPlan.from_json(json.loads(Path(path).read_text()))
+        return FailoverPlan.from_json(json.loads(self.plan_path().read_text()))
+
+    def plan_path(self) -> Path:
+        """Return where the plan lies."""
+        *_, path = (each.facts["plan"] for each in self.mover.entries() if "plan" in each.facts)
+        return Path(path)
 
     def starting_offsets(self) -> list[str]:
         """Return where the job was told to begin, at each of its hand-overs."""

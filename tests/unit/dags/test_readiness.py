@@ -27,7 +27,7 @@ def test_it_reports_and_leaves_no_trace(mover: Mover) -> None:
     before = _files(mover)
     report = _run(mover)
     assert report["totals"]["failed"] == 0
-    assert (report["run_id"], report["policy"]) == ("mm2_readiness:manual__1#0", "planned")
+    assert (report["run_id"], report["policy"]) == ("mm2_readiness:manual__1", "planned")
     assert _files(mover) == before
 
 
