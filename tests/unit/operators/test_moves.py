@@ -24,6 +24,7 @@ from airflow_mm2_offsets.moves.overview import overview_of
 from airflow_mm2_offsets.operators.approve import ApproveFailoverOperator
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.handover import HandOverOperator, TriggerTargetDagOperator
+from airflow_mm2_offsets.operators.links import PROBLEM
 from airflow_mm2_offsets.operators.moving import INTENT
 from airflow_mm2_offsets.operators.report import ReportFailoverOperator
 from airflow_mm2_offsets.operators.rollback import RollbackFailoverOperator
@@ -284,10 +285,12 @@ def test_a_failed_move_is_taken_back_and_reported(mover: Mover) -> None:
     mover.until_start(mover.folder / "source")
     dag = _group(mover, arguments={"report": {"reports": str(mover.folder / "reports")}})
     mover.worker.states = {"check": "success", "stop_source": "success", "approve": "failed"}
+    mover.worker.xcoms["approve", PROBLEM] = "anna has rejected it"
     with pytest.raises(AirflowFailException, match="the move failed in approve \\(given up\\)"):
         mover.worker.run(dag.get_task("report"))
     report = mover.worker.xcoms["report", "return_value"]
     assert (report["outcome"], report["rollback"]["job"]) == ("given up", "stopped")
+    assert report["status"]["cause"] == "approve: anna has rejected it"
     assert "It may run at source" in report["next"][0]
     assert len(report["files"]) == 2
     assert mover.fence(mover.job.homes[0]) is FenceState.OPEN
