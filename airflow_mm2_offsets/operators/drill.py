@@ -143,7 +143,7 @@ class StartDrillOperator(BaseOperator):
             "dag_id": mark.dag_id,
             "run_id": run_id,
             "folder": folder,
-            "output": f"{home.spark_folder or home.folder}/output",
+            "output": home.spark_sink,
             "mm2_conn_id": conn_id,
             "to": home.cluster,
         }

@@ -123,7 +123,11 @@ def _settings(
             "mm2_conn_id": pull("start_drill", end="['mm2_conn_id']"),
             "to": pull("start_drill", end="['to']"),
             "plan": plan,
-            "scope": {"committed": pull("wait_started", end="['positions']")},
+            # The copy's output holds no record of before its start.
+            "scope": {
+                "committed": pull("wait_started", end="['positions']"),
+                "records_before": 0,
+            },
             "sinks": [{"cluster": "target", "path": pull("start_drill", end="['output']")}],
             # A lost worker leaves its Spark driver behind, which may still write the report.
             "retries": 0,
