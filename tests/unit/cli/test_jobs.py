@@ -1,5 +1,6 @@
 """``jobs`` and ``stop``: where each job runs, its history, a person's word, a stop by hand."""
 
+import getpass
 import json
 import time
 from dataclasses import dataclass
@@ -234,7 +235,7 @@ class TestStop:
         assert fence.state is FenceState.STOPPING
         last = Journal(UPath(f"{files.folder}/records/clicks")).entries()[-1]
         assert (last.event, last.target) == (Event.PROVE, None)
-        assert last.run.startswith("cli:")
+        assert last.run.startswith(f"{getpass.getuser()} on ")
 
     def test_a_stop_without_a_proof_is_withdrawn(self, tmp_path: Path) -> None:
         """The job runs on; a second stop is another one."""
