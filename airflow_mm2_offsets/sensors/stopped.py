@@ -159,6 +159,7 @@ class SparkStoppedSensor(PollingSensor):
             request_id=move.request_id,
             cancelled_by=self._cancelled_by(cancel["by"]),
             cancelled_at=cancel["at"],
+            control=None,
             trigger_interval=trigger_interval,
             **times,
         )
