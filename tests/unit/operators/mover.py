@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow.providers.common.compat.sdk import DAG, BaseOperator
+from airflow.sdk.definitions.mappedoperator import MappedOperator
 from upath import UPath
 
 from airflow_mm2_offsets.moves.fences import read_fence
@@ -52,9 +53,9 @@ class Mover:
     def task(self, operator: type[BaseOperator], **settings: Any) -> BaseOperator:
         with DAG("failover", schedule=None):
             move = MoveRequest(job=self.job, policy=self.policy)
-            return operator(task_id=operator.__name__, move=move, **settings)  # type: ignore[call-arg]
+            return operator(task_id=operator.__name__, move=move, **settings)
 
-    def run_task(self, task: BaseOperator) -> str:
+    def run_task(self, task: BaseOperator | MappedOperator) -> str:
         """Run a task of a group to its end; return how it ended."""
         ended = self.worker.run(task)
         while ended.type == "DeferTask":
