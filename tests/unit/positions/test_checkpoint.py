@@ -22,7 +22,6 @@ WITHOUT_A_PAIR = {
     "migration": "reads its own copy",
     "moves.handover": "compares it with what was read before",
     "operators.save_positions": "mm2_conn_id may be None",
-    "operators.restart_conf": "starts the same job again, where it ran",
     "positions.checkpoint": "compares it with the pair",
     "positions.reading": "mm2_conn_id may be None",
     "readiness.job": "gives what lies beside it to checks of their own",
