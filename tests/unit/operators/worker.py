@@ -164,7 +164,6 @@ class Worker:
         Raises:
             BaseException: What the task raised.
         """
-        assert isinstance(task, BaseOperator)
         resumed = (
             {
                 "next_method": after.next_method,
@@ -186,7 +185,9 @@ class Worker:
             raise error
         return message
 
-    def _instance(self, task: BaseOperator, resumed: Mapping[str, Any]) -> RuntimeTaskInstance:
+    def _instance(
+        self, task: BaseOperator | MappedOperator, resumed: Mapping[str, Any]
+    ) -> RuntimeTaskInstance:
         dag_run = DagRun.model_validate(
             {
                 "dag_id": task.dag_id,
