@@ -8,6 +8,8 @@ from airflow.providers.common.compat.sdk import DAG, BaseOperator
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 from upath import UPath
 
+from airflow_mm2_offsets.core.policy import parse_policy
+from airflow_mm2_offsets.moves import move as moves
 from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Entry, FenceState, Journal
@@ -39,6 +41,17 @@ class Mover:
         records = str(self.folder / "records")
         settings = {"dag": "orders_stream", **self.more}
         return SparkJob(name="orders", homes=homes, records=records, **settings)
+
+    @property
+    def steps(self) -> moves.Mover:
+        """What carries the run's steps out without an operator."""
+        run = f"failover:{self.worker.run_id}"
+        return moves.Mover(self.job, run, parse_policy(self.policy), UPath)
+
+    @property
+    def source(self) -> Job:
+        """The job where it is before its first move."""
+        return Job.at(self.folder / "source")
 
     def entries(self) -> list[Entry]:
         return Journal(UPath(self.job.journal)).entries()

@@ -128,9 +128,7 @@ def test_of_two_drills_at_the_same_moment_one_starts(
         ({"records": "{root}/drills/orders"}, "or holds the folder of journals"),
     ],
 )
-def test_a_job_that_can_not_be_drilled(
-    drill: Drill, change: dict[str, Any], message: str
-) -> None:
+def test_a_job_that_can_not_be_drilled(drill: Drill, change: dict[str, Any], message: str) -> None:
     """It fails at once, names the problem, and marks and triggers nothing."""
     drill.more = {
         name: value.format(root=drill.root) if isinstance(value, str) else value
