@@ -4,16 +4,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from airflow.providers.common.compat.sdk import DAG, BaseOperator
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 from upath import UPath
 
 from airflow_mm2_offsets.core.policy import parse_policy
+from airflow_mm2_offsets.errors import NotReadyError
 from airflow_mm2_offsets.moves import move as moves
 from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Entry, FenceState, Journal
 from airflow_mm2_offsets.moves.request import MoveRequest
+from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
 from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
@@ -32,15 +35,18 @@ class Mover:
     folder: Path
     policy: str = "planned"
     more: dict[str, Any] = field(default_factory=dict)
+    """Settings of the job."""
+    homes: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Settings of its homes, by their clusters."""
 
     @property
     def job(self) -> SparkJob:
         homes = tuple(
-            Home(cluster=side, folder=str(self.folder / side)) for side in ("source", "target")
+            Home(**{"cluster": side, "folder": str(self.folder / side), **self.homes.get(side, {})})
+            for side in ("source", "target")
         )
-        records = str(self.folder / "records")
-        settings = {"dag": "orders_stream", **self.more}
-        return SparkJob(name="orders", homes=homes, records=records, **settings)
+        settings = {"dag": "orders_stream", "records": str(self.folder / "records"), **self.more}
+        return SparkJob(name="orders", homes=homes, **settings)
 
     @property
     def steps(self) -> moves.Mover:
@@ -96,6 +102,14 @@ class Mover:
             StopSparkStreamingOperator.__name__, "return_value"
         ]
         return result
+
+    def problems(self, **settings: Any) -> list[str]:
+        """Run the check, which must fail; return what it lists."""
+        with pytest.raises(NotReadyError) as caught:
+            self.run(CheckFailoverOperator, **settings)
+        head, *listed = str(caught.value).split("\n  - ")
+        assert head.endswith(f"; {len(listed)} to mend:")
+        return listed
 
     def until_start(self, at: Path) -> None:
         """Take the steps up to the hand-over."""
