@@ -34,6 +34,7 @@ class Mover:
     worker: Worker
     folder: Path
     policy: str = "planned"
+    source_is_gone: bool = False
     more: dict[str, Any] = field(default_factory=dict)
     """Settings of the job."""
     homes: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -71,7 +72,7 @@ class Mover:
 
     def task(self, operator: type[BaseOperator], **settings: Any) -> BaseOperator:
         with DAG("failover", schedule=None):
-            move = MoveRequest(job=self.job, policy=self.policy)
+            move = MoveRequest(job=self.job, policy=self.policy, source_is_gone=self.source_is_gone)
             return operator(task_id=operator.__name__, move=move, **settings)
 
     def run_task(self, task: BaseOperator | MappedOperator) -> str:
@@ -110,6 +111,13 @@ class Mover:
         head, *listed = str(caught.value).split("\n  - ")
         assert head.endswith(f"; {len(listed)} to mend:")
         return listed
+
+    def lose_source(self) -> None:
+        """Lose the storage of the job's first home in a disaster; nobody can look there."""
+        self.policy, self.source_is_gone = "disaster", True
+        home = self.source.folder
+        home.rename(self.folder / "lost")
+        home.write_text("no folder")
 
     def until_start(self, at: Path) -> None:
         """Take the steps up to the hand-over."""

@@ -15,7 +15,7 @@ from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.rollback import RollbackFailoverOperator
 from airflow_mm2_offsets.spark.drill import mark_drill
 from tests.support.pairs import STOPPED, STOPPED_CONNECT
-from tests.unit.operators.clusters import Clusters, define, impatient
+from tests.unit.operators.clusters import Clusters, define
 from tests.unit.operators.mover import Mover
 from tests.unit.operators.spark_job import Job
 from tests.unit.spark import checkpoints
@@ -43,7 +43,6 @@ def _all_down(monkeypatch: pytest.MonkeyPatch, **mm2: object) -> None:
         down = {"bootstrap.servers": STOPPED.bootstrap_servers}
         define(monkeypatch, f"kafka_{side}", conn_type="kafka", extra=down)
     define(monkeypatch, "mm2_default", extra=mm2)
-    impatient(monkeypatch)
 
 
 def test_what_is_ready_passes(mover: Mover, job: Job) -> None:
@@ -71,7 +70,7 @@ def test_every_problem_is_named_at_once(
         "target cluster (kafka_target)",
         "Connect at http://",
     ]
-    listed = mover.problems()
+    listed = mover.problems(timeout=0.3)
     assert [each[: len(start)] for each, start in zip(listed, expected, strict=True)] == expected
 
 
@@ -83,7 +82,7 @@ def test_a_bad_checkpoint_does_not_hide_the_clusters(
     (problem,) = mover.problems()
     assert problem.endswith("is not a checkpoint of a Spark query")
     _all_down(monkeypatch)
-    checkpoint, source, target = mover.problems()
+    checkpoint, source, target = mover.problems(timeout=0.3)
     assert checkpoint == problem
     assert source.startswith("source cluster (kafka_source)")
     assert target.startswith("target cluster (kafka_target)")
