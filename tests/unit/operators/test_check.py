@@ -31,7 +31,7 @@ def job(mover: Mover) -> Job:
 
 
 def _passes(mover: Mover) -> bool:
-    return mover.worker.run(mover.task(CheckFailoverOperator)).type == "SucceedTask"
+    return str(mover.worker.run(mover.task(CheckFailoverOperator)).type) == "SucceedTask"
 
 
 def _files(root: Path) -> dict[Path, bytes]:

@@ -184,7 +184,9 @@ class TestJob:
 
     def test_each_home_has_a_file(self, mover: Mover, folder: Path) -> None:
         """Where it was, and where it was moved to; a disaster there takes the latter."""
-        assert self._save(mover)["positions"] == {"orders": {"0": "4", "1": "6", "2": "3", "3": "2"}}
+        assert self._save(mover)["positions"] == {
+            "orders": {"0": "4", "1": "6", "2": "3", "3": "2"}
+        }
         mover.until_start(mover.source.folder)
         mover.run(TriggerTargetDagOperator)
         west = Path(mover.job.homes[1].folder)
@@ -197,7 +199,7 @@ class TestJob:
         Job.at(west).beat(2, lease=0.01)
         mover.worker.run_id, mover.policy = "manual__2", "disaster"
         mover.more["heartbeat_timeout"] = 0.05
-        stop = {"quiet_period": 0.05, "poll_interval": 0.02, "deferrable": True}
+        stop = {"quiet_period": 0.05, "poll_interval": 0.02, "deferrable": True, "timeout": 5}
         read = mover.run(StopSparkStreamingOperator, **stop)
         assert (read["origin"], read["positions"]) == (
             "saved",
