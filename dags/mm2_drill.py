@@ -45,13 +45,16 @@ with DAG(
             type="integer",
             minimum=0,
             title="Records",
-            description="How many records the copy must have read before it is compared.",
+            description="How many records the copy must have read before it is compared. A quiet "
+            "topic needs a smaller number.",
+            section="Comparison",
         ),
         "options": Param(
             default=None,
             type=["null", "object"],
             title="Options of the translation",
             description='As TranslateOffsetsOperator takes them, such as {"give_up": 12}.',
+            section="Translation",
         ),
     },
 ) as dag:

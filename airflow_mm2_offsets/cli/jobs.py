@@ -265,4 +265,4 @@ def _answer(text: str, data: dict[str, object], journal: str, problems: Sequence
 def _person() -> str:
     """Return what the journal calls this process's user; each command has a name of its own."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    return f"cli:{getpass.getuser()}@{socket.gethostname()} {now}"
+    return f"{getpass.getuser()} on {socket.gethostname()} at {now}"

@@ -149,10 +149,8 @@ def pair_of(move: "Move", pair: "ClusterPair") -> "ClusterPair":
     """
     way = move.here.cluster, move.there.cluster if move.there else ""
     aliases = pair.naming.source_alias, pair.naming.target_alias
-    if aliases == way:
-        return pair
-    if aliases == way[::-1]:
-        return pair.exchanged()
+    if {*aliases} == {*way}:
+        return pair.towards(way[1])
     raise ConfigurationError(
         f"job {move.job.name} goes from {way[0]!r} to {way[1]!r}, and the settings have the "
         f"aliases {' and '.join(map(repr, aliases))}: give those of its clusters"

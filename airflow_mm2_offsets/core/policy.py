@@ -15,6 +15,10 @@ class Policy:
     leaves_job_alone: bool = False
     """Whether the job runs on: a second one starts on the target, in a throw-away folder."""
 
+    heartbeat_timeout: float | None = None
+    """Seconds of silence after which a driver counts as dead, where the job does not say; None:
+    never."""
+
     @property
     def waits_for_copies(self) -> bool:
         """Whether the move waits until MirrorMaker 2 has copied all before the positions."""
@@ -27,7 +31,7 @@ class Policy:
 
 PLANNED = Policy(name="planned")
 """Both clusters are up: the job is stopped with proof, and moved without loss."""
-DISASTER = Policy(name="disaster", source_may_be_lost=True)
+DISASTER = Policy(name="disaster", source_may_be_lost=True, heartbeat_timeout=60.0)
 """The source, or a part of it, is lost: the job is started on the target from what is left."""
 DRILL = Policy(name="drill", leaves_job_alone=True)
 """A rehearsal: a second job starts on the target in a throw-away folder, and is removed."""

@@ -44,7 +44,6 @@ class CheckName(StrEnum):
     ACTIVE_PRODUCERS = "active_producers"
     CLOCKS = "clocks"
     TARGET_DAG = "target_dag"
-    DRILL_FOLDERS = "drill_folders"
 
 
 NEXT_STEPS: Mapping[CheckName, str] = {
@@ -92,6 +91,5 @@ NEXT_STEPS: Mapping[CheckName, str] = {
     CheckName.ACTIVE_PRODUCERS: "stop or move the producers: the source is still written to",
     CheckName.CLOCKS: "see that brokers, Connect workers and Airflow keep time by NTP",
     CheckName.TARGET_DAG: "see that the DAG that runs the job exists and is not paused",
-    CheckName.DRILL_FOLDERS: "give the drill folders of its own",
 }
 """What to do where a check itself names no step."""

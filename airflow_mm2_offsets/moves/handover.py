@@ -70,15 +70,12 @@ def has_not_begun(move: Move, open_path: Callable[[str], UPath]) -> bool:
     return not list_files(open_path(move.here.checkpoint), CheckpointError)
 
 
-def confirm_stopped(
-    move: Move, open_path: Callable[[str], UPath], *, is_source_gone: bool = False
-) -> None:
+def confirm_stopped(move: Move, open_path: Callable[[str], UPath]) -> None:
     """Raise unless the job is as its move has stopped it, at the positions that were read.
 
     Args:
         move: The move, with its proof in the journal.
         open_path: Makes a path of a location.
-        is_source_gone: Whether the user says that no driver runs where the folder can't be reached.
 
     Raises:
         HandoverError: The fence was opened, a driver has run, a batch was begun or committed, or a
@@ -95,9 +92,9 @@ def confirm_stopped(
         return
     lost = why_lost(open_path(home.checkpoint)) if move.policy.source_may_be_lost else None
     if move.job.is_controlled:
-        control_lost = why_lost(open_path(home.control), DRIVER) if is_source_gone else None
-        if control_lost:
-            log.warning("Not compared, by your word (source_is_gone): %s", control_lost)
+        is_asserted = facts["proof"] == StopProof.ASSERTED
+        if is_asserted and (control_lost := why_lost(open_path(home.control), DRIVER)):
+            log.warning("Not compared, by your word that no driver runs: %s", control_lost)
             return
         _check_control(move, open_path, facts)
     else:

@@ -96,4 +96,4 @@ class ArchiveSyncsOperator(BaseOperator):
         move = Mover(job, "", PLANNED, storage_path).find()
         if (archive := archive_of(move)) is None:
             raise AirflowSkipException(f"job {job.name} has no archive: nothing is archived")
-        return archive, mirror_of(move)[0]
+        return archive, mirror_of(move)

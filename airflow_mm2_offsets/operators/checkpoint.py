@@ -15,7 +15,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.moving import run_name
-from airflow_mm2_offsets.operators.settings import check_location, given, is_true
+from airflow_mm2_offsets.operators.settings import check_location, given
 from airflow_mm2_offsets.planning.lost_parts import quick
 from airflow_mm2_offsets.positions.reading import PositionsReader
 from airflow_mm2_offsets.spark.offsets import to_positions
@@ -29,7 +29,7 @@ class ReadSparkCheckpointOperator(BaseOperator):
         control: Its control location; None where it has none.
         mm2_conn_id: Id of a connection of type ``mm2``, to read the ids of clusters and topics;
             None reads no ids. The ids of a lost source are unknown.
-        exchanged: See ``TranslateOffsetsOperator``. May be a templated string.
+        to: See ``TranslateOffsetsOperator``.
         policy: ``disaster``: where the checkpoint's storage is out of reach, or the checkpoint is
             gone, the saved positions count, else ``positions``. A damaged checkpoint is an error
             in every case.
@@ -64,7 +64,7 @@ class ReadSparkCheckpointOperator(BaseOperator):
 
     operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
-        *("checkpoint", "control", "mm2_conn_id", "exchanged", "policy", "saved_positions"),
+        *("checkpoint", "control", "mm2_conn_id", "to", "policy", "saved_positions"),
         *("positions", "positions_as_of"),
     )
 
@@ -74,7 +74,7 @@ class ReadSparkCheckpointOperator(BaseOperator):
         checkpoint: str,
         control: str | None = None,
         mm2_conn_id: str | None = None,
-        exchanged: bool | str = False,
+        to: str | None = None,
         policy: str = PLANNED.name,
         saved_positions: str | None = None,
         positions: Mapping[str, Any] | str | None = None,
@@ -87,7 +87,7 @@ class ReadSparkCheckpointOperator(BaseOperator):
         self.checkpoint = checkpoint
         self.control = control
         self.mm2_conn_id = mm2_conn_id
-        self.exchanged = exchanged
+        self.to = to
         self.policy = policy
         self.saved_positions = saved_positions
         self.positions = positions
@@ -113,7 +113,7 @@ class ReadSparkCheckpointOperator(BaseOperator):
     def _pair(self) -> ClusterPair | None:
         if self.mm2_conn_id is None:
             return None
-        pair = Mm2OffsetHook(self.mm2_conn_id, exchanged=is_true(self, "exchanged")).get_conn()
+        pair = Mm2OffsetHook(self.mm2_conn_id, to=given(self.to)).get_conn()
         return quick(pair) if parse_policy(self.policy).source_may_be_lost else pair
 
     def parse_settings(self) -> Positions | None:

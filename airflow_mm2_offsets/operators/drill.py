@@ -76,7 +76,8 @@ class StartDrillOperator(BaseOperator):
 
     Returns:
         ``dag_id`` and ``run_id`` of the DAG run, ``folder``, ``output`` (where the copy writes, as
-        Spark names it), ``mm2_conn_id`` and ``exchanged`` (by which mirror the job would move).
+        Spark names it), ``mm2_conn_id`` and ``to`` (by which mirror the job would move, and to
+        which cluster).
 
     Raises:
         NotReadyError: The folder can't be used, a move or an earlier drill is under way, the job
@@ -116,7 +117,7 @@ class StartDrillOperator(BaseOperator):
         plan = self._read_plan()
         targets = plan.target_positions()
         home = self._check(context, move, folder, plan)
-        conn_id, is_against = mirror_of(move)
+        conn_id = mirror_of(move)
         run_id = f"{move.run.replace(':', '__', 1)}__{move.job.name}__drill"
         self._refuse_ended(context, move, folder, run_id)
         mark = mark_drill(
@@ -142,9 +143,9 @@ class StartDrillOperator(BaseOperator):
             "dag_id": mark.dag_id,
             "run_id": run_id,
             "folder": folder,
-            "output": f"{home.spark_folder or home.folder}/output",
+            "output": home.spark_sink,
             "mm2_conn_id": conn_id,
-            "exchanged": is_against,
+            "to": home.cluster,
         }
 
     def _read_plan(self) -> FailoverPlan:

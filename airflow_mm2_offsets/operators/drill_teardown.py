@@ -100,7 +100,7 @@ class TearDownDrillOperator(DeferrablePolling):
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Write the fence, wait for the end of job and DAG run, and remove the folder."""
-        heartbeat_timeout, kill_after = self.parse_settings()
+        self.parse_settings()
         mark = self._mark(context)
         if mark is None:
             self.log.info("This run has marked no folder %s: nothing is removed", self.folder)
@@ -109,12 +109,8 @@ class TearDownDrillOperator(DeferrablePolling):
         close_drill(home, storage_path(home.control), mark)
         # Read after that: a driver that begins later finds the fence and ends.
         if read_driver(storage_path(home.control)) is None:
-            return self._wait_for_run(context, mark)
-        if kill_after is None:
-            return self._wait_for_stop(context, mark, heartbeat_timeout, self.timeout)
-        return self._wait_for_stop(
-            context, mark, heartbeat_timeout, kill_after, method_name="kill_then_wait"
-        )
+            return self._wait_for_run(context, mark, method_name="look_again")
+        return self._wait_for_proof(context, mark)
 
     def parse_settings(self) -> tuple[float | None, float | None]:
         """Return the job's ``heartbeat_timeout`` and ``kill_after``, and check the settings.
@@ -175,6 +171,13 @@ class TearDownDrillOperator(DeferrablePolling):
             f"THE DRILL'S JOB MAY STILL RUN and write to {self.folder}, which stays: {error}. End "
             f"the job, or give the job kill_after, and clear this task"
         )
+
+    def look_again(self, context: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
+        """Go on when the DAG run of a job without a driver has ended; one may have begun since."""
+        mark = self._mark(context)
+        if mark is None or read_driver(storage_path(self._home(mark).control)) is None:
+            return self.remove_after_run(context, event)
+        return self._wait_for_proof(context, mark)
 
     def remove_after_run(
         self, context: Mapping[str, Any], event: Mapping[str, Any]
@@ -248,6 +251,15 @@ class TearDownDrillOperator(DeferrablePolling):
             f"{new[-1]}. The drill is of where it was before"
         )
 
+    def _wait_for_proof(self, context: AnyContext, mark: DrillMark) -> dict[str, Any]:
+        """Wait for the proof of the stop, and kill the driver where the job says when."""
+        heartbeat_timeout, kill_after = self.parse_settings()
+        if kill_after is None:
+            return self._wait_for_stop(context, mark, heartbeat_timeout, self.timeout)
+        return self._wait_for_stop(
+            context, mark, heartbeat_timeout, kill_after, method_name="kill_then_wait"
+        )
+
     def _wait_for_stop(
         self,
         context: AnyContext,
@@ -275,8 +287,10 @@ class TearDownDrillOperator(DeferrablePolling):
         result: dict[str, Any] = getattr(self, method_name)(context, trigger.wait())
         return result
 
-    def _wait_for_run(self, context: AnyContext, mark: DrillMark) -> dict[str, Any]:
-        """Wait until the drill's DAG run has ended, then remove the folder."""
+    def _wait_for_run(
+        self, context: AnyContext, mark: DrillMark, *, method_name: str = "remove_after_run"
+    ) -> dict[str, Any]:
+        """Wait until the drill's DAG run has ended, and go on with the method."""
         trigger = DagRunEndedTrigger(
             dag_id=mark.dag_id,
             run_id=mark.run_id,
@@ -284,8 +298,9 @@ class TearDownDrillOperator(DeferrablePolling):
             poll_interval=self.poll_interval,
         )
         if self.deferrable:
-            self.wait_in_triggerer(trigger, "remove_after_run")
-        return self.remove_after_run(context, trigger.wait())
+            self.wait_in_triggerer(trigger, method_name)
+        result: dict[str, Any] = getattr(self, method_name)(context, trigger.wait())
+        return result
 
 
 def _proof_of(driver: Driver, answer: Acknowledgement | None) -> str:

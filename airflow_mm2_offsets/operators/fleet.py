@@ -181,7 +181,7 @@ class _StandReader:
 
     def __init__(self, task: PreviewFleetOperator, context: Context, request: MoveRequest) -> None:
         self._task, self._context, self._request = task, context, request
-        self._pairs: dict[tuple[str, bool], ClusterPair] = {}
+        self._pairs: dict[str, ClusterPair] = {}
         self._options: dict[tuple[str | None, bool], PlanOptions] = {}
 
     def read(self, job: SparkJob) -> Stand:

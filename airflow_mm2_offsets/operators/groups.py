@@ -232,7 +232,7 @@ class PublishPositionsOperator(BaseOperator):
 
     def _read(self, pair: ClusterPair) -> Checkpoint:
         return read_checkpoint_of(
-            pair if self.side == "source" else pair.exchanged(),
+            pair.towards(None if self.side == "source" else pair.naming.source_alias),
             storage_path(self.checkpoint),
             open_path=storage_path,
         )

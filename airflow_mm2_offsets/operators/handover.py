@@ -22,7 +22,6 @@ from airflow_mm2_offsets.operators.moving import (
     MoveArgument,
     mover_of,
     pair_of_move,
-    request_of,
     skip_in_dry_run,
     to_template,
 )
@@ -70,7 +69,7 @@ class HandOver(BaseOperator):
         has_handed_over = move.entry(Event.HAND_OVER) is not None
         if has_handed_over:
             self._skip_if_begun(move)
-        confirm_stopped(move, storage_path, is_source_gone=request_of(self).is_source_gone)
+        confirm_stopped(move, storage_path)
         plan = self._read_plan(move)
         problems = self.find_start_problems(context, move)
         if not has_handed_over and (names := _files_there(move)):

@@ -114,7 +114,7 @@ class LongResults:
                 why = str(error)
         log.warning(
             "The starting offsets have more than %d bytes, and stay a text, which a program may "
-            "not take as an argument (a drill makes its own file): %s",
+            "not take as an argument (a job under StopControl needs none): %s",
             *(self.options.argument_max_bytes, why),
         )
         return text

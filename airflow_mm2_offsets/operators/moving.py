@@ -26,7 +26,8 @@ from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.operators.plan_settings import read_named_plan
 from airflow_mm2_offsets.planning.lost_parts import quick
 from airflow_mm2_offsets.positions.reading import PositionsReader
-from airflow_mm2_offsets.spark.control import StopProof
+from airflow_mm2_offsets.spark.control import DRIVER, StopProof
+from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.triggers.drill import ENDED, read_run_state
 
@@ -136,18 +137,33 @@ def ended_run(last: Entry | None) -> str | None:
         return None
 
 
-def mirror_of(move: Move) -> tuple[str, bool]:
-    """Return the ``mm2`` connection that a move goes by, and whether it goes against the copying.
+def find_users_word(request: MoveRequest, move: Move) -> str | None:
+    """Return that no driver runs, where a home can't be reached and the user says so.
+
+    Args:
+        request: What the user says.
+        move: The move; its job is at the home.
+    """
+    if not request.is_source_gone:
+        return None
+    if move.job.is_controlled:
+        lost = why_lost(storage_path(move.here.control), DRIVER)
+    else:
+        lost = why_lost(storage_path(move.here.checkpoint))
+    return f"by your word (source_is_gone) no driver runs: {lost}" if lost else None
+
+
+def mirror_of(move: Move) -> str:
+    """Return the ``mm2`` connection that a move goes by.
 
     Raises:
         ConfigurationError: A connection is wrong, or is of other clusters.
     """
     here, there = move.here.cluster, move.there.cluster if move.there else ""
-    conn_id, is_against = move.job.mm2_conn_id, False
+    conn_id = move.job.mm2_conn_id
     aliases = _aliases(conn_id)
-    if aliases == (there, here):
-        back = move.job.mm2_back_conn_id
-        conn_id, is_against = back or conn_id, back is None
+    if aliases == (there, here) and move.job.mm2_back_conn_id:
+        conn_id = move.job.mm2_back_conn_id
         aliases = _aliases(conn_id)
     if {*aliases} != {here, there}:
         raise ConfigurationError(
@@ -156,7 +172,7 @@ def mirror_of(move: Move) -> tuple[str, bool]:
             f"MirrorMaker 2 names its clusters",
             setting="mm2_conn_id",
         )
-    return conn_id, is_against
+    return conn_id
 
 
 def archive_of(move: Move) -> str | None:
@@ -165,7 +181,7 @@ def archive_of(move: Move) -> str | None:
     Raises:
         ConfigurationError: See ``mirror_of``.
     """
-    return move.job.archive_of(mirror_of(move)[0]) if move.there else None
+    return move.job.archive_of(mirror_of(move)) if move.there else None
 
 
 def pair_of_move(move: Move, *, timeout: float | None = None) -> ClusterPair:
@@ -182,9 +198,9 @@ def pair_of_move(move: Move, *, timeout: float | None = None) -> ClusterPair:
     Raises:
         ConfigurationError: See ``mirror_of``.
     """
-    conn_id, is_against = mirror_of(move)
     seconds = 30.0 if timeout is None else timeout
-    pair = Mm2OffsetHook(conn_id, exchanged=is_against, timeout=seconds).get_conn()
+    to = move.there.cluster if move.there else None
+    pair = Mm2OffsetHook(mirror_of(move), to=to, timeout=seconds).get_conn()
     return quick(pair) if move.policy.source_may_be_lost and timeout is None else pair
 
 

@@ -18,8 +18,13 @@ from airflow_mm2_offsets.moves.jobs import settle_command
 from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.moving import INTENT, ask, mover_for, skip_if_handed_over
-from airflow_mm2_offsets.spark.lost_storage import why_lost
+from airflow_mm2_offsets.operators.moving import (
+    INTENT,
+    ask,
+    find_users_word,
+    mover_for,
+    skip_if_handed_over,
+)
 from airflow_mm2_offsets.storage import list_directory
 
 
@@ -61,10 +66,8 @@ class BeforeCancel(PlatformStep):
         mover = mover_for(request, context)
         skip_if_handed_over(mover.find())
         move = ask(mover)
-        if request.is_source_gone and (lost := why_lost(storage_path(move.here.checkpoint))):
-            raise AirflowSkipException(
-                f"nothing was cancelled: because you set source_is_gone, no driver runs: {lost}"
-            )
+        if by_word := find_users_word(request, move):
+            raise AirflowSkipException(f"nothing was cancelled: {by_word}")
         if not move.noted("has_ended"):
             mover.record(move, Event.NOTE, ended_by=f"The cancel by the task {task.task_id}")
 
@@ -123,7 +126,7 @@ class BeforeSubmit(PlatformStep):
             raise AirflowSkipException(
                 f"the job has begun at {move.there}, and is not submitted again"
             )
-        confirm_stopped(move, storage_path, is_source_gone=request.is_source_gone)
+        confirm_stopped(move, storage_path)
         move = mover.record(move, Event.SUBMIT, **{"try": this_try})
         is_first = move.entries_of(Event.SUBMIT)[0].facts["try"] == this_try
         if not is_first and not self.is_idempotent:

@@ -39,7 +39,7 @@ from airflow_mm2_offsets.operators.moving import (
 )
 from airflow_mm2_offsets.operators.plan_settings import read_named_plan
 from airflow_mm2_offsets.operators.reconcile_partitions import SIDES, find_partitions
-from airflow_mm2_offsets.operators.settings import check_location, is_true, whole_number
+from airflow_mm2_offsets.operators.settings import check_location, given, is_true, whole_number
 from airflow_mm2_offsets.operators.spark_conf import is_cluster_mode, with_allowed_url
 from airflow_mm2_offsets.planning.stored_plan import whole_plan
 from airflow_mm2_offsets.reconcile import read_report
@@ -92,7 +92,7 @@ class ReconcileOperator(SparkSubmitOperator):
             sink does not keep them as they are.
         max_duplicates: Without a plan: how many duplicates are allowed.
         examples: How many differences of each kind the report shows.
-        exchanged: See ``TranslateOffsetsOperator``. May be a templated string.
+        to: See ``TranslateOffsetsOperator``.
         properties: For ``source`` and ``target`` a file of Kafka's Java client properties where the
             driver runs; without one they are made of the connection.
         show_keys: Whether the XCom shows the keys of example records; the report's folder has them
@@ -110,7 +110,7 @@ class ReconcileOperator(SparkSubmitOperator):
     template_fields: Sequence[str] = (
         *SparkSubmitOperator.template_fields,
         *("move", "report", "mm2_conn_id", "plan", "scope", "sinks", "kafka", "properties"),
-        *("exchanged", "show_keys"),
+        *("to", "show_keys"),
     )
 
     def __init__(
@@ -125,7 +125,7 @@ class ReconcileOperator(SparkSubmitOperator):
         kafka: Mapping[str, str | None] | None = None,
         max_duplicates: int = 0,
         examples: int = 10,
-        exchanged: bool | str = False,
+        to: str | None = None,
         properties: Mapping[str, str] | None = None,
         show_keys: bool | str = False,
         **kwargs: Any,
@@ -141,7 +141,7 @@ class ReconcileOperator(SparkSubmitOperator):
         self.kafka = kafka
         self.max_duplicates = max_duplicates
         self.examples = examples
-        self.exchanged = exchanged
+        self.to = to
         self.properties = properties
         self.show_keys = show_keys
 
@@ -152,8 +152,7 @@ class ReconcileOperator(SparkSubmitOperator):
             self._take(context)
         scope = self.parse_settings()
         plan = self._parse_plan()
-        exchanged = is_true(self, "exchanged")
-        pair = Mm2OffsetHook(self.mm2_conn_id, exchanged=exchanged).get_conn()
+        pair = Mm2OffsetHook(self.mm2_conn_id, to=given(self.to)).get_conn()
         with self._job_arguments(pair, self._request(pair, plan, scope), scope.read):
             self._submit(context)
         max_duplicates = plan.max_reread if plan else self.max_duplicates
@@ -182,7 +181,7 @@ class ReconcileOperator(SparkSubmitOperator):
             raise AirflowSkipException(f"job {move.job.name} has not arrived: nothing is compared")
         if move.policy.source_may_be_lost:
             raise AirflowSkipException("the source may be lost: nothing is compared")
-        self.mm2_conn_id, self.exchanged = mirror_of(move)
+        self.mm2_conn_id, self.to = mirror_of(move), move.there.cluster
         self.plan = read_named_plan(str(move.noted("plan"))).to_json()
         self.scope = {"committed": arrived["positions"], **(self.scope or {})}
         self.sinks = self.sinks or [

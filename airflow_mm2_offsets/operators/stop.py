@@ -23,6 +23,7 @@ from airflow_mm2_offsets.operators.moving import (
     AnyContext,
     MoveArgument,
     ask,
+    find_users_word,
     mover_of,
     record_proof,
     request_of,
@@ -33,8 +34,7 @@ from airflow_mm2_offsets.operators.moving import (
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
 from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.operators.stop_times import check_times
-from airflow_mm2_offsets.spark.control import DRIVER, StopProof, read_driver
-from airflow_mm2_offsets.spark.lost_storage import why_lost
+from airflow_mm2_offsets.spark.control import StopProof, read_driver
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, withdrawal_line
 
 UNSEEN_END_SECONDS = 60.0
@@ -141,10 +141,10 @@ class StopSparkStreamingOperator(DeferrablePolling):
         if self.move is not None:
             intent = f"stop job {before.job.name} at {before.here}, and wait for the proof"
             skip_in_dry_run(self, context, intent)
-        if lost := self._why_lost(before):
-            move = ask(mover)
-            self.log.warning("By your word (source_is_gone) no driver runs: %s", lost)
-            return self._prove(mover, move, {"proof": StopProof.ASSERTED.value, "error": lost})
+        if self.move is not None and (by_word := find_users_word(request_of(self), before)):
+            self.log.warning("%s", by_word)
+            asserted = {"proof": StopProof.ASSERTED.value, "error": by_word}
+            return self._prove(mover, ask(mover), asserted)
         if not mover.job.is_controlled:
             heartbeat_timeout = None  # only a kill proves the end of a job without stop control
         elif not has_not_begun(before, storage_path):
@@ -172,7 +172,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
             self.check_number(field)
         parse_positions(self, "positions")
         parse_as_of(self, "positions_as_of")
-        times = mover.job.heartbeat_timeout, mover.job.kill_after
+        times = silence_of(mover), mover.job.kill_after
         if self.move is None:
             times = self.seconds("heartbeat_timeout"), self.seconds("kill_after")
         check_times(
@@ -240,14 +240,6 @@ class StopSparkStreamingOperator(DeferrablePolling):
         if self.home is None:
             return mover_of(self, context)
         return Mover(job_at(self.home, storage_path), run_name(context), PLANNED, storage_path)
-
-    def _why_lost(self, move: Move) -> str | None:
-        """Return why the home can't be reached, if the user says that no driver runs then."""
-        if self.move is None or not request_of(self).is_source_gone:
-            return None
-        if not move.job.is_controlled:
-            return why_lost(storage_path(move.here.checkpoint))
-        return why_lost(storage_path(move.here.control), DRIVER)
 
     def _prove(self, mover: Mover, move: Move, proof: Mapping[str, Any]) -> dict[str, Any]:
         """Read where the job has stopped, and record it with the proof."""
@@ -319,3 +311,15 @@ class StopSparkStreamingOperator(DeferrablePolling):
             self.wait_in_triggerer(trigger, method_name)
         proof: dict[str, Any] = getattr(self, method_name)(context, trigger.wait())
         return proof
+
+
+def silence_of(mover: Mover) -> float | None:
+    """Return the seconds of silence after which a job's driver counts as dead; None: never.
+
+    Where the policy alone says so, and the driver is killed before that, the kill decides.
+    """
+    job, policy = mover.job, mover.policy
+    if job.heartbeat_timeout is not None or policy.heartbeat_timeout is None:
+        return job.heartbeat_timeout
+    is_killed_before = job.kill_after is not None and job.kill_after <= policy.heartbeat_timeout
+    return None if is_killed_before else policy.heartbeat_timeout

@@ -43,7 +43,7 @@ from airflow_mm2_offsets.operators.plan_xcoms import (
     numbers_of,
     plan_texts,
 )
-from airflow_mm2_offsets.operators.settings import given, is_true
+from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.planning.forecast_file import forecast_once
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
@@ -104,8 +104,8 @@ class TranslateOffsetsOperator(BaseOperator):
             saw. Where MirrorMaker 2 has lost its first offset syncs, they bound what it copied
             before; without them and without an archive such a partition is seldom exact.
         mm2_conn_id: Id of a connection of type ``mm2``.
-        exchanged: The job moves against the copying: from the target of ``mm2_conn_id`` to its
-            source; see docs/failback.md. May be a templated string.
+        to: The cluster that the job goes to, by its alias; None or empty: the target of
+            ``mm2_conn_id``. With its source it is the way home: see docs/failback.md.
         archive: Location of the archive that ``ArchiveSyncsOperator`` keeps. It adds syncs that
             the topic no longer has; where the source is not read it replaces a syncs topic that
             lies on the source.
@@ -114,7 +114,7 @@ class TranslateOffsetsOperator(BaseOperator):
             what MirrorMaker 2 has copied since.
         options: How the positions are translated: ``planning.options`` has each with its
             explanation, such as ``{"give_up": 12}``. Further: ``skip_damaged`` (go on without the
-            archive's damaged or missing files), ``first_plan`` (with ``exchanged``: the file of the
+            archive's damaged or missing files), ``first_plan`` (on the way home: the file of the
             plan that the job was moved by); for the forecast of a disaster ``lost_at`` (when the
             source was lost, ISO 8601 with a zone) and ``max_rate`` (how many records per second
             each topic-partition was written at, at most). A mapping, or JSON text.
@@ -142,7 +142,7 @@ class TranslateOffsetsOperator(BaseOperator):
     operator_extra_links = page_links("plan")
     template_fields: Sequence[str] = (
         *("move", "positions", "pending", "checkpoint", "clusters", "replicated"),
-        *("mm2_conn_id", "exchanged", "archive", "plan_path", "options"),
+        *("mm2_conn_id", "to", "archive", "plan_path", "options"),
     )
 
     def __init__(
@@ -155,7 +155,7 @@ class TranslateOffsetsOperator(BaseOperator):
         clusters: Mapping[str, Any] | None = None,
         replicated: Mapping[str, Any] | None = None,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
-        exchanged: bool | str = False,
+        to: str | None = None,
         archive: str | None = None,
         plan_path: str | None = None,
         options: Mapping[str, Any] | str | None = None,
@@ -170,7 +170,7 @@ class TranslateOffsetsOperator(BaseOperator):
         self.clusters = clusters
         self.replicated = replicated
         self.mm2_conn_id = mm2_conn_id
-        self.exchanged = exchanged
+        self.to = to
         self.archive = archive
         self.plan_path = plan_path
         self.options = options
@@ -201,7 +201,7 @@ class TranslateOffsetsOperator(BaseOperator):
             raise ConfigurationError(
                 f"task {self.task_id}: give move, positions or checkpoint; none is given"
             )
-        hook = Mm2OffsetHook(self.mm2_conn_id, exchanged=is_true(self, "exchanged"))
+        hook = Mm2OffsetHook(self.mm2_conn_id, to=given(self.to))
         pair, settings = hook.get_conn(), self.parse_settings()
         options = self._options(settings, given(self.archive), self.replicated)
         positions, pending = self._read_positions(pair, ask_source=options.read_source)

@@ -5,12 +5,9 @@ These checks read storage in the caller's thread: Airflow's connections need it.
 
 from collections.abc import Iterator
 
-from upath import UPath
-
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.locations import is_within
 from airflow_mm2_offsets.moves.checks import (
     find_drill_around,
     find_job_problems,
@@ -38,18 +35,9 @@ def check_job(request: ReadinessRequest, job: Job) -> Iterator[ReadinessCheck]:
 
     def find() -> list[str]:
         output = request.open(sink)
-        if _is_of_drill(request, output):
-            return []  # its start removes what an earlier drill has left there
         return [*find_drill_around(output), *find_sink_problems(output, writer)]
 
     yield from asked(CheckName.SINK, find, otherwise=f"{sink} drops no batch of a fresh checkpoint")
-
-
-def _is_of_drill(request: ReadinessRequest, output: UPath) -> bool:
-    """Tell whether an output lies in the folder of the drill that asks."""
-    if CheckName.DRILL_FOLDERS not in request.more or not request.target_checkpoint:
-        return False
-    return is_within(output, request.open(request.target_checkpoint).parent)
 
 
 def _check_control(request: ReadinessRequest, job: Job) -> Iterator[ReadinessCheck]:
@@ -109,9 +97,6 @@ def _of_lost_control(lost: str, *, has_word: bool) -> Iterator[ReadinessCheck]:
 def _check_target(request: ReadinessRequest) -> Iterator[ReadinessCheck]:
     if not request.target_checkpoint:
         yield not_asked(CheckName.TARGET_FOLDERS, "no target checkpoint is given")
-        return
-    if CheckName.DRILL_FOLDERS in request.more:
-        yield not_asked(CheckName.TARGET_FOLDERS, "drill_folders looks at a drill's folder")
         return
     place = request.target_checkpoint
 

@@ -67,7 +67,7 @@ class ReadinessRequest:
     probe_folder: str | None = None
     """A folder where a file may be written and removed, to test an object store's rights."""
     more: Mapping[CheckName, MoreChecks] = field(default_factory=dict)
-    """Checks of the caller, such as of a DAG or of a drill's folders."""
+    """Checks of the caller, such as of a DAG."""
     now: Callable[[], datetime] = _now
 
 

@@ -19,7 +19,7 @@ from airflow_mm2_offsets.operators.moving import (
     skip_in_dry_run,
     to_template,
 )
-from airflow_mm2_offsets.operators.settings import is_true
+from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.sensors.polling import PollingSensor
 from airflow_mm2_offsets.spark.offsets import to_positions
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
@@ -46,8 +46,7 @@ class Mm2ReplicatedSensor(PollingSensor):
             transform that drops the last records leaves no proof that MirrorMaker 2 has processed
             them. The plan is then bounded; records that are copied later are read again. May be a
             templated string.
-        exchanged: With ``positions``: the job moves against the copying, from the connection's
-            target to its source.
+        to: With ``positions``: see ``TranslateOffsetsOperator``.
         timeout: Seconds to wait at most; 600 by default.
         poke_interval: Seconds between two looks; 2 by default.
         deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
@@ -66,7 +65,7 @@ class Mm2ReplicatedSensor(PollingSensor):
     """
 
     template_fields: Sequence[str] = (
-        *("move", "mm2_conn_id", "positions", "clusters", "quiet_after", "exchanged"),
+        *("move", "mm2_conn_id", "positions", "clusters", "quiet_after", "to"),
     )
     wait_for = ReplicatedTrigger.wait_for
     error = NotReplicatedError
@@ -79,7 +78,7 @@ class Mm2ReplicatedSensor(PollingSensor):
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         clusters: Mapping[str, Any] | None = None,
         quiet_after: float | str | None = None,
-        exchanged: bool | str = False,
+        to: str | None = None,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -89,7 +88,7 @@ class Mm2ReplicatedSensor(PollingSensor):
         self.positions = positions
         self.clusters = clusters
         self.quiet_after = quiet_after
-        self.exchanged = exchanged
+        self.to = to
 
     @fails_at_once()
     def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's signature
@@ -124,17 +123,16 @@ class Mm2ReplicatedSensor(PollingSensor):
                 positions=to_positions(self.positions),
                 clusters=self.clusters,
                 quiet_after=quiet_after,
-                exchanged=is_true(self, "exchanged"),
+                to=given(self.to),
                 **times,
             )
         move = mover_of(self, context).find()
-        conn_id, is_against = mirror_of(move)
         return ReplicatedTrigger(
-            mm2_conn_id=conn_id,
+            mm2_conn_id=mirror_of(move),
             positions=stopped_positions(move)[0],
             clusters=move.facts(Event.PROVE).get("clusters"),
             quiet_after=move.job.quiet_after if quiet_after is None else quiet_after,
-            exchanged=is_against,
+            to=move.there.cluster if move.there else None,
             **times,
         )
 

@@ -6,13 +6,13 @@ from typing import Any
 from airflow.providers.common.compat.sdk import Context
 
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
-from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import STOPS, page_links
 from airflow_mm2_offsets.operators.moving import (
     AnyContext,
     MoveArgument,
+    find_users_word,
     mover_of,
     record_proof,
     request_of,
@@ -23,7 +23,6 @@ from airflow_mm2_offsets.operators.moving import (
 from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.sensors.polling import PollingSensor
 from airflow_mm2_offsets.spark.control import StopProof
-from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.triggers.cancelled import CancelledJobTrigger
 
 
@@ -123,10 +122,10 @@ class SparkStoppedSensor(PollingSensor):
             if move.is_handed_over:
                 self.log.info("This run has handed %s over to %s", move.job.name, move.there)
                 return dict(move.facts(Event.PROVE))
-            is_gone = request_of(self).is_source_gone
-            if is_gone and (lost := why_lost(storage_path(here.checkpoint))):
-                self.log.warning("By your word (source_is_gone) no driver runs: %s", lost)
-                return record_proof(mover, move, {"proof": StopProof.ASSERTED.value, "error": lost})
+            if by_word := find_users_word(request_of(self), move):
+                self.log.warning("%s", by_word)
+                asserted = {"proof": StopProof.ASSERTED.value, "error": by_word}
+                return record_proof(mover, move, asserted)
         return super().execute(context)
 
     def execute_complete(self, context: AnyContext, event: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The throw-away folder of a drill: which drill made it, and its removal.
 
-The start and the tear-down of a drill call it; ``moves/drill_checks.py`` says where it may lie. The
+The start and the tear-down of a drill call it; ``moves/drill.py`` says where it may lie. The
 file ``drill.json`` marks the folder, and is all that a drill records: it is created before anything
 else and removed last, and a folder without it is never removed.
 """

@@ -121,11 +121,14 @@ def _settings(
         "verify": {
             "report": f"{started}/verified",
             "mm2_conn_id": pull("start_drill", end="['mm2_conn_id']"),
-            "exchanged": pull("start_drill", end="['exchanged']"),
+            "to": pull("start_drill", end="['to']"),
             "plan": plan,
-            "committed": pull("wait_started", end="['positions']"),
+            # The copy's output holds no record of before its start.
+            "scope": {
+                "committed": pull("wait_started", end="['positions']"),
+                "records_before": 0,
+            },
             "sinks": [{"cluster": "target", "path": pull("start_drill", end="['output']")}],
-            "policy": DRILL.name,
             # A lost worker leaves its Spark driver behind, which may still write the report.
             "retries": 0,
         },

@@ -24,11 +24,11 @@ class ReplicatedTrigger(PollingTrigger):
         positions: Positions on the source; keys and numbers may be text.
         clusters: ``PairIds`` as plain JSON; see ``Mm2ReplicatedSensor``.
         quiet_after: Seconds; see ``Mm2ReplicatedSensor``.
-        exchanged: See ``Mm2ReplicatedSensor``.
+        to: See ``Mm2ReplicatedSensor``.
     """
 
     wait_for = "MirrorMaker 2 to copy everything before the positions"
-    settings = ("mm2_conn_id", "positions", "clusters", "quiet_after", "exchanged")
+    settings = ("mm2_conn_id", "positions", "clusters", "quiet_after", "to")
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class ReplicatedTrigger(PollingTrigger):
         positions: Positions,
         clusters: Mapping[str, Any] | None = None,
         quiet_after: float | None = None,
-        exchanged: bool = False,
+        to: str | None = None,
         **times: float,
     ) -> None:
         """Keep the settings."""
@@ -46,14 +46,14 @@ class ReplicatedTrigger(PollingTrigger):
         self.positions = positions
         self.clusters = clusters
         self.quiet_after = quiet_after
-        self.exchanged = exchanged
+        self.to = to
         self._ends: object = None
         self._seen: SourceEnds = {}
         self._quiet_since = 0.0
 
     def poll(self) -> Done | NotYet:
         """Read what is new on the clusters."""
-        pair = Mm2OffsetHook(self.mm2_conn_id, exchanged=self.exchanged).get_conn()
+        pair = Mm2OffsetHook(self.mm2_conn_id, to=self.to).get_conn()
         positions = check_positions(self.positions)
         if self.clusters:
             check_ids(PairIds.from_json(self.clusters), read_ids(pair, positions, ask_source=True))

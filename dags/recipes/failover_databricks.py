@@ -80,7 +80,7 @@ with DAG(
             type="string",
             enum=["planned", "disaster"],
             title="Policy",
-            description="As in mm2_failover; a drill needs a job with a control location.",
+            description="As in mm2_failover.",
         ),
         "dry_run": Param(
             default=False,

@@ -29,7 +29,7 @@ from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.mirrors import Writer, mirror
 
-NOT_HERE = {CheckName.TARGET_DAG, CheckName.DRILL_FOLDERS}
+NOT_HERE = {CheckName.TARGET_DAG}
 """The callers' own."""
 
 

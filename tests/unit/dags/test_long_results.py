@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG, AirflowFailException
+from airflow.providers.common.compat.sdk import AirflowFailException
 from upath import UPath
 
 from airflow_mm2_offsets.core import FailoverPlan
-from airflow_mm2_offsets.core.brief import is_brief
 from airflow_mm2_offsets.core.forecast import FailoverForecast
 from airflow_mm2_offsets.errors import ConfigurationError, NotReadyError, PlanError
 from airflow_mm2_offsets.planning.stored_plan import whole_plan
@@ -18,10 +17,7 @@ from airflow_mm2_offsets.spark.fence import FenceState
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.spark.offsets_file import read_offsets, write_offsets
 from tests.unit.dags.dags_folder import STEPS
-from tests.unit.dags.drills import BEFORE, DrillRun
 from tests.unit.dags.failovers import STARTING, Failover, tells_of_dags
-from tests.unit.operators.spark_job import Job
-from tests.unit.operators.worker import Worker
 
 OPTION = "AIRFLOW__MM2_OFFSETS__"
 
@@ -133,42 +129,6 @@ def test_a_task_that_needs_all_partitions_misses_no_file_in_silence(run: Failove
     (run.target / "plans" / "manual__1.json").unlink()
     with pytest.raises(PlanError, match=r"manual__1\.json: the file is gone; XCom holds only"):
         run.run("forecast")
-
-
-@pytest.fixture
-def drill(worker: Worker, failover: DAG, source: Job) -> DrillRun:
-    return DrillRun(worker, failover, source)
-
-
-def test_a_drill_has_its_offsets_in_its_own_folder(drill: DrillRun) -> None:
-    """No option names a folder: the plan stays whole in XCom, and nothing is written beside it."""
-    before = drill.files_beside()
-    drill.run_all(*BEFORE, "start_drill")
-    assert drill.files_beside() == before
-    assert not is_brief(drill.worker.xcoms["translate", "return_value"])
-    offsets = _conf(drill)["starting_offsets"]
-    assert Path(offsets[1:]).parent == drill.folder
-    assert read_offsets(offsets, UPath) == STARTING
-    drill.worker.run(drill.task("start_drill"))  # finds the run that it has triggered
-    assert _conf(drill)["starting_offsets"] == offsets
-
-
-def test_a_drill_uses_the_folder_of_the_options(
-    drill: DrillRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Plan, forecast and offsets lie in ``xcom_folder``; a retry writes the same names."""
-    monkeypatch.setenv(f"{OPTION}XCOM_FOLDER", str(tmp_path / "xcom"))
-    for _ in range(2):
-        drill.run_all(*BEFORE)
-        names = {
-            path.name.partition("manual__1__")[2][:9] for path in (tmp_path / "xcom").iterdir()
-        }
-        assert names == {"translate", "forecast_"}
-        assert len([*(tmp_path / "xcom").iterdir()]) == 3
-    plan = drill.worker.xcoms["translate", "return_value"]
-    assert len(whole_plan(plan)["partitions"]) == 4
-    drill.run("start_drill")
-    assert Path(_conf(drill)["starting_offsets"][1:]).parent == drill.folder
 
 
 def test_a_dry_run_keeps_no_plan(

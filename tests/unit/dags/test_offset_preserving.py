@@ -8,7 +8,6 @@ from airflow.providers.common.compat.sdk import DAG
 from airflow_mm2_offsets.errors import NotReadyError, PlanError, TranslationRefusedError
 from airflow_mm2_offsets.testing import Record
 from tests.unit.dags.dags_folder import STEPS
-from tests.unit.dags.drills import BEFORE, DrillRun
 from tests.unit.dags.failovers import MOVING, STARTING, Failover
 from tests.unit.dags.test_disaster import Disaster
 from tests.unit.dags.ways_home import JobOnTarget, way_home
@@ -192,13 +191,6 @@ def test_a_disaster(
     totals = plan["totals"]
     assert isinstance(totals, dict)
     assert (totals["exact"], totals["max_reread"]) == (0, None)
-
-
-def test_a_drill(worker: Worker, failover: DAG, source: Job) -> None:
-    """A second job starts at the same positions."""
-    drill = DrillRun(worker, failover, source)
-    drill.run_all(*BEFORE, "start_drill")
-    assert _starts(drill) == [SAME]
 
 
 def test_the_way_home(run: Failover, clusters: Clusters) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from airflow.providers.common.compat.sdk import DAG
+from airflow.providers.common.compat.sdk import DAG, BaseOperator
 from upath import UPath
 
 from airflow_mm2_offsets.core.policy import PLANNED
@@ -13,6 +13,7 @@ from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Entry, Journal
 from airflow_mm2_offsets.moves.move import Mover
 from airflow_mm2_offsets.task_groups.drill import drill_tasks
+from tests.unit.operators.clusters import RECORDS, Clusters
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker, events, rebuild
 from tests.unit.spark import checkpoints
@@ -23,7 +24,7 @@ OFFSETS = '{"orders":{"0":9,"1":6,"2":3,"3":2}}'
 """Where the copy begins: what the job's positions are on the target."""
 UNTIL_START = ("check", "translate", "start_drill")
 WAITS = {"poke_interval": 0.02, "timeout": 5}
-TEAR_DOWN = {"quiet_period": 0.05, "poll_interval": 0.02}
+TEAR_DOWN = {"quiet_period": 0.05, "poll_interval": 0.02, "timeout": 5}
 
 
 @dataclass(kw_only=True)
@@ -39,8 +40,13 @@ class Drill:
     """Further arguments of the tasks."""
 
     @classmethod
-    def beside(cls, worker: Worker, root: Path) -> "Drill":
-        """Return a drill of a job that stands at 4, 6, 3 and 2."""
+    def beside(cls, worker: Worker, clusters: Clusters, root: Path) -> "Drill":
+        """Return a drill of a job that stands at 4, 6, 3 and 2, whose records are all copied."""
+        clusters.copy_the_rest()
+        for partition in (2, 3):
+            clusters.source.produce("orders", partition, RECORDS)
+        for partition in (1, 2, 3):
+            clusters.sync(9, 9, partition)
         source = Job(root / "source", 4, 6, 3, 2)
         source.beat(1, bootstrap_servers=["source:9092"])
         return cls(worker=worker, root=root, source=source)
@@ -56,7 +62,12 @@ class Drill:
         homes = tuple(
             Home(cluster=side, folder=str(self.root / side)) for side in ("source", "target")
         )
-        settings = {"dag": "orders_stream", "records": str(self.root / "records"), **self.more}
+        settings = {
+            "dag": "orders_stream",
+            "records": str(self.root / "records"),
+            "heartbeat_timeout": 2.0,
+            **self.more,
+        }
         return SparkJob(**{"name": "orders", "homes": homes, **settings})
 
     @property
@@ -76,23 +87,29 @@ class Drill:
             )
         return dag
 
+    def task(self, name: str) -> BaseOperator:
+        """Return a task, made anew as for each try of it."""
+        task = self.dag.get_task(name)
+        assert isinstance(task, BaseOperator)
+        return task
+
     def run(self, *names: str) -> Any:  # noqa: ANN401 - plain JSON
         """Run tasks to their end; return what the last one returned."""
         for name in names:
-            task = self.dag.get_task(name)
+            task = self.task(name)
             self.worker.xcoms.pop((name, "return_value"), None)
             ended = self.worker.run(task)
             while ended.type == "DeferTask":
                 self.wait(ended)
                 (event,) = events(rebuild(ended))
-                ended = self.worker.run(self.dag.get_task(name), after=ended, event=event)
+                ended = self.worker.run(self.task(name), after=ended, event=event)
         return self.worker.xcoms.get((names[-1], "return_value"))
 
     def wait(self, deferred: Any) -> None:  # noqa: ANN401 - a message of Airflow
         """Do what the copy and Airflow do while a task waits: it stops, and its run ends."""
-        if deferred.next_method == "remove_after_run":
-            if RUN in self.worker.triggered and RUN not in self.worker.run_states:
-                self.worker.run_states[RUN] = "success" if self.has_begun else "failed"
+        if deferred.next_method in {"look_again", "remove_after_run"}:
+            for run in self.worker.triggered:
+                self.worker.run_states.setdefault(run, "success" if self.has_begun else "failed")
         elif "DrillStopped" in deferred.classpath and self.copy.requested_stop() and self.answers:
             self.copy.acknowledge()
 
@@ -107,10 +124,7 @@ class Drill:
     @property
     def copy(self) -> Job:
         """The drill's job, where it has begun."""
-        job = Job.__new__(Job)
-        job.folder = self.folder
-        job.checkpoint, job.control = self.folder / "checkpoint", self.folder / "control"
-        return job
+        return Job.at(self.folder)
 
     def begin(self) -> Job:
         """Let the copy begin where its fence says, and read three records."""

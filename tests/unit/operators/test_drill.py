@@ -1,33 +1,36 @@
 """A whole drill, task by task, beside a job that runs."""
 
+import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.providers.common.compat.sdk import AirflowFailException
+from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperator
+from upath import UPath
 
+from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core.brief import is_brief
 from airflow_mm2_offsets.errors import NotReadyError
 from airflow_mm2_offsets.moves.jobs import Home
+from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.handover import TriggerTargetDagOperator
 from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
+from airflow_mm2_offsets.spark.drill import mark_drill
 from airflow_mm2_offsets.task_groups.drill import STEPS
-from tests.unit.operators.clusters import RECORDS, Clusters
+from tests.unit.dags.dags_folder import FOLDER, parse
+from tests.unit.operators.clusters import Clusters
 from tests.unit.operators.drills import OFFSETS, RUN, UNTIL_START, Drill
-from tests.unit.operators.test_moves import WAITS, Mover
+from tests.unit.operators.mover import WAITS, Mover
 from tests.unit.operators.test_reconcile import Spark
 from tests.unit.operators.worker import Worker
 
 
 @pytest.fixture
 def drill(worker: Worker, clusters: Clusters, tmp_path: Path) -> Drill:
-    """A job that runs at its first home, whose records are all copied."""
-    clusters.copy_the_rest()
-    for partition in (2, 3):
-        clusters.source.produce("orders", partition, RECORDS)
-    for partition in (1, 2, 3):
-        clusters.sync(9, 9, partition)
-    return Drill.beside(worker, tmp_path)
+    """A job that runs at its first home."""
+    return Drill.beside(worker, clusters, tmp_path)
 
 
 @pytest.fixture
@@ -97,7 +100,7 @@ def test_a_drill_follows_the_job(drill: Drill) -> None:
     mover.run(SparkStartedSensor, **WAITS)
     drill.worker.run_id = "manual__2"
     started = drill.run("translate", "start_drill")
-    assert (started["mm2_conn_id"], started["exchanged"]) == ("mm2_default", True)
+    assert (started["mm2_conn_id"], started["to"]) == ("mm2_default", "source")
     conf = drill.worker.triggered["orders_stream", started["run_id"]]
     assert conf["kafka_conn_id"] == "kafka_source"
     fence = drill.copy.fence()
@@ -111,7 +114,8 @@ def test_a_drill_follows_the_job(drill: Drill) -> None:
 def test_a_plan_of_before_a_move_starts_nothing(drill: Drill) -> None:
     """Its offsets are of the other cluster."""
     drill.run("translate")
-    plan = {**drill.worker.xcoms["translate", "return_value"], "created_at": "2026-01-01"}
+    made = FailoverPlan.from_json(drill.worker.xcoms["translate", "return_value"])
+    plan = replace(made, created_at="2026-01-01T00:00:00+00:00").to_json()
     mover = Mover(worker=drill.worker, folder=drill.root)
     mover.until_start(drill.source.folder)
     mover.run(TriggerTargetDagOperator)
@@ -119,9 +123,21 @@ def test_a_plan_of_before_a_move_starts_nothing(drill: Drill) -> None:
     mover.run(SparkStartedSensor, **WAITS)
     drill.worker.triggered.clear()
     drill.worker.xcoms["translate", "return_value"] = plan
-    with pytest.raises(NotReadyError, match="the plan is of 2026-01-01, before that"):
+    with pytest.raises(NotReadyError, match=r"the plan is of 2026-01-01T.*, before that"):
         drill.run("start_drill")
     assert drill.worker.triggered == {}
+
+
+def test_a_long_plan(drill: Drill, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plan and offsets lie in a folder of files, and the copy's fence has the offsets."""
+    options = {"XCOM_MAX_BYTES": "1", "ARGUMENT_MAX_BYTES": "15"}
+    for name, value in {**options, "XCOM_FOLDER": str(drill.root / "xcom")}.items():
+        monkeypatch.setenv(f"AIRFLOW__MM2_OFFSETS__{name}", value)
+    drill.run("translate", "start_drill")
+    assert is_brief(drill.worker.xcoms["translate", "return_value"])
+    assert drill.worker.xcoms["translate", "starting_offsets"].startswith(f"@{drill.root}/xcom/")
+    drill.begin()
+    assert drill.run("wait_started")["batch_id"] == 0
 
 
 def test_a_home_with_another_name_in_spark(drill: Drill) -> None:
@@ -171,7 +187,59 @@ def test_a_drill_that_failed_says_that_a_move_would(drill: Drill) -> None:
 def test_a_dry_run_says_what_a_drill_would_do(drill: Drill) -> None:
     """It marks nothing."""
     drill.run("translate")
-    task = drill.dag.get_task("start_drill")
+    task = drill.task("start_drill")
     vars(task)["move"] = {**vars(task)["move"], "dry_run": True}
     assert drill.worker.run(task).state == "skipped"
     assert not drill.folder.exists()
+
+
+@pytest.mark.parametrize("last", UNTIL_START)
+@pytest.mark.parametrize("has_begun", [True, False], ids=["begun", "queued"])
+def test_a_drill_that_ends_after_any_task_leaves_nothing(
+    drill: Drill, last: str, *, has_begun: bool
+) -> None:
+    """It is torn down and reported; the next drill begins as if it had not been."""
+    before = drill.files()
+    drill.run(*UNTIL_START[: UNTIL_START.index(last) + 1])
+    if last == "start_drill" and has_begun:
+        drill.begin()
+    drill.run("tear_down")
+    drill.worker.states = {last: "failed"}
+    with pytest.raises(AirflowFailException, match="drill failed"):
+        drill.run("report")
+    assert drill.files() == before
+    assert not drill.folder.exists()
+    drill.worker.run_id = "manual__2"
+    drill.run(*UNTIL_START)
+
+
+def test_no_job_is_moved_into_the_folder_of_a_drill(drill: Drill) -> None:
+    """Its tear-down would remove the moved job's checkpoint."""
+    mark_drill(UPath(drill.root / "target"), "mm2_drill:scheduled__1")
+    mover = Mover(worker=drill.worker, folder=drill.root)
+    with pytest.raises(NotReadyError, match=r"throw-away folder of the drill 'mm2_drill:sched"):
+        mover.run(CheckFailoverOperator)
+    assert drill.entries() == []
+
+
+def test_the_example(drill: Drill, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes the job by its name from the file of jobs, and its folder by a param."""
+    drill.more = {"heartbeat_timeout": None}
+    file = drill.root / "jobs.json"
+    file.write_text(json.dumps({"jobs": [drill.job.to_json()]}))
+    monkeypatch.setenv("AIRFLOW__MM2_OFFSETS__JOBS_FILE", str(file))
+    bag = parse(FOLDER / "mm2_drill.py")
+    assert bag.import_errors == {}
+    dag = bag.dags["mm2_drill"]
+    assert list(dag.task_ids) == list(STEPS)
+    assert {name for name, param in dag.params.items() if not param.schema.get("section")} == {
+        "job",
+        "folder",
+    }
+    drill.worker.conf = {"folder": str(drill.folder), "options": {"give_up": 3}}
+    for name in UNTIL_START:
+        task = dag.get_task(name)
+        assert isinstance(task, BaseOperator)
+        drill.worker.run(task)
+    assert drill.worker.triggered[RUN]["folder"] == str(drill.folder)
+    drill.begin()

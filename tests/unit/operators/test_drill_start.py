@@ -14,11 +14,12 @@ from airflow_mm2_offsets.errors import (
     NotReadyError,
 )
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.moves.drill import open_drill
 from airflow_mm2_offsets.moves.journal import FenceState
 from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.operators import drill as drill_module
 from airflow_mm2_offsets.spark.drill import mark_drill, read_mark, remove_drill
-from tests.unit.operators.clusters import RECORDS, Clusters
+from tests.unit.operators.clusters import Clusters
 from tests.unit.operators.drills import RUN, Drill
 from tests.unit.operators.worker import Worker
 
@@ -26,12 +27,7 @@ from tests.unit.operators.worker import Worker
 @pytest.fixture
 def drill(worker: Worker, clusters: Clusters, tmp_path: Path) -> Drill:
     """A drill whose positions are translated."""
-    clusters.copy_the_rest()
-    for partition in (2, 3):
-        clusters.source.produce("orders", partition, RECORDS)
-    for partition in (1, 2, 3):
-        clusters.sync(9, 9, partition)
-    drill = Drill.beside(worker, tmp_path)
+    drill = Drill.beside(worker, clusters, tmp_path)
     drill.run("translate")
     return drill
 
@@ -100,11 +96,10 @@ def test_of_two_drills_at_the_same_moment_one_starts(
     drill: Drill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other one marks the folder after this one has looked."""
-    mark = drill_module.mark_drill
 
     def second(folder: UPath, request_id: str, **facts: Any) -> object:
-        mark(folder, "mm2_drill:manual__2", **facts)
-        return mark(folder, request_id, **facts)
+        mark_drill(folder, "mm2_drill:manual__2", **facts)
+        return mark_drill(folder, request_id, **facts)
 
     def keep(folder: UPath, request_id: str) -> int:
         raise DrillError(f"{folder} is of {request_id}")
@@ -205,7 +200,6 @@ def test_a_start_that_was_paused_while_its_drill_was_torn_down(
     drill: Drill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It goes on after the removal: the fence that it leaves lets no copy begin."""
-    open_drill = drill_module.open_drill
 
     def pause(*arguments: Any, **named: Any) -> None:
         drill.run("tear_down")

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 from upath import UPath
 
-from airflow_mm2_offsets.core.policy import PLANNED
+from airflow_mm2_offsets.core.policy import DISASTER, PLANNED, Policy
 from airflow_mm2_offsets.errors import ConfigurationError, LockedError, StopError
 from airflow_mm2_offsets.moves.journal import Event, FenceState, State
 from airflow_mm2_offsets.moves.move import Mover, job_at
+from airflow_mm2_offsets.operators.stop import silence_of
 from airflow_mm2_offsets.triggers.stop import withdrawal_line
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.stops import REQUEST_ID, stop_task
@@ -216,3 +218,21 @@ def test_a_wrong_move_is_refused(worker: Worker, move: Any, problem: str) -> Non
     """The field and the nearest word are named."""
     with pytest.raises(ConfigurationError, match=problem):
         worker.run(stop_task(home=None, move=move))
+
+
+@pytest.mark.parametrize(
+    ("policy", "said", "silence"),
+    [
+        (PLANNED, {}, None),
+        (DISASTER, {}, 60.0),
+        (DISASTER, {"heartbeat_timeout": 20.0}, 20.0),
+        (DISASTER, {"kill_after": 30.0}, None),
+        (DISASTER, {"kill_after": 90.0}, 60.0),
+    ],
+)
+def test_a_silent_driver_is_dead_in_a_disaster(
+    job: Job, policy: Policy, said: dict[str, float], silence: float | None
+) -> None:
+    """What the job says counts first; a kill that comes before the silence decides."""
+    declared = replace(job_at(str(job.folder), UPath), **said)  # type: ignore[arg-type]
+    assert silence_of(Mover(declared, "dag:run", policy, UPath)) == silence

@@ -189,13 +189,13 @@ def test_a_wrong_connection_leaves_the_folders_to_check(world: ReadyWorld) -> No
 
 
 def test_the_caller_s_own_checks_are_part_of_the_report(world: ReadyWorld) -> None:
-    """Such as a DAG's or a drill's folders; an error of theirs is a failure."""
+    """Such as of a DAG; an error of theirs is a failure."""
 
     def refuse() -> list[ReadinessCheck]:
-        raise ConfigurationError("the drill's folder is the production job's")
+        raise ConfigurationError("Airflow does not answer")
 
-    report = world.report(more={CheckName.DRILL_FOLDERS: refuse})
-    assert report.problems == ["the drill's folder is the production job's"]
+    report = world.report(more={CheckName.TARGET_DAG: refuse})
+    assert report.problems == ["Airflow does not answer"]
 
 
 @pytest.mark.parametrize("days", [0, 7])
