@@ -20,7 +20,7 @@ from airflow_mm2_offsets.locations import same_folder
 from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.folders import JobFolders, is_beating
 from airflow_mm2_offsets.moves.jobs import Home
-from airflow_mm2_offsets.moves.journal import FenceState, State
+from airflow_mm2_offsets.moves.journal import State
 from airflow_mm2_offsets.moves.move import Mover, read_claim
 from airflow_mm2_offsets.spark.answers import check_ended
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
@@ -79,7 +79,12 @@ def _fence_problems(mover: Mover) -> list[str]:
             latest = read_fence(mover.open_path(home.control))
         except (StopError, ConfigurationError):  # a lost storage; ``job_folders`` reports it
             continue
-        if latest is None or latest.number < fence.number:
+        if latest is not None and latest.number > fence.number:
+            problems.append(
+                f"{home}: it has the fence {latest.number}, and the journal has come to "
+                f"{fence.number} there: {mover.job.journal} has lost entries; restore it"
+            )
+        elif latest is None or latest.number < fence.number:
             found = f"it has {latest}" if latest else "it has no fence"
             problems.append(
                 f"{home}: the journal says that {fence}, and {found}, so a driver may start there: "
@@ -136,26 +141,22 @@ def _copy_problems(folders: JobFolders, driver: Driver) -> list[str]:
     return []
 
 
-def find_target_problems(target_checkpoint: UPath, target_control: UPath | None) -> list[str]:
-    """Return why a new job could not start in the target's folders.
+def find_target_problems(target_checkpoint: UPath) -> list[str]:
+    """Return why a new job could not start with the target's checkpoint location.
 
     Raises:
-        CheckpointError: The checkpoint location can't be read.
-        StopError: The control location can't be read.
+        CheckpointError: The location can't be read.
     """
-    problems = []
-    if target_control is not None:
-        fence = read_fence(target_control)
-        if fence is not None and fence.state is not FenceState.OPEN:
-            problems.append(f"{target_control}: {fence}, so the job would end there at once")
     place = open_location(target_checkpoint, CheckpointError)
     # Not only batches count: Spark also begins where a sources/0/0 says.
-    if names := sorted(list_directory(place, CheckpointError)):
-        problems.append(
-            f"{target_checkpoint} holds {', '.join(names)} already, and Spark takes "
-            f"startingOffsets with a new checkpoint only: give another folder"
-        )
-    return problems
+    names = sorted(list_directory(place, CheckpointError))
+    if not names:
+        return []
+    problem = (
+        f"{target_checkpoint} holds {', '.join(names)} already, and Spark takes startingOffsets "
+        f"with a new checkpoint only: give another folder"
+    )
+    return [problem]
 
 
 def find_drill_around(place: UPath) -> list[str]:

@@ -167,7 +167,7 @@ class CheckFailoverOperator(BaseOperator):
             source_is_gone=request.is_source_gone,
             positions=positions,
             more={**self._more_checks(context, move.job), **_of_first_plan(unread)},
-            archive=archive_of(move),
+            archive=_archive_of(move),
             probe_folder=given(self.probe_folder),
             **fields_of_move(mover, move),
         )
@@ -189,6 +189,13 @@ class CheckFailoverOperator(BaseOperator):
             return {}
         dag_id = job.dag
         return {CheckName.TARGET_DAG: lambda: _check_dag(context, dag_id)}
+
+
+def _archive_of(move: Move) -> str | None:
+    try:
+        return archive_of(move)
+    except ConfigurationError:  # ``connection`` reports it
+        return None
 
 
 def _of_first_plan(unread: str | None) -> Mapping[CheckName, MoreChecks]:

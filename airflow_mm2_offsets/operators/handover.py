@@ -107,7 +107,6 @@ class HandOver(BaseOperator):
             pending=pending,
             noted_ids=move.facts(Event.PROVE).get("clusters"),
             approval=move.noted("approval"),
-            offsets=None,
         )
 
     def _skip_if_begun(self, move: Move) -> None:

@@ -101,10 +101,8 @@ def _check_target(request: ReadinessRequest) -> Iterator[ReadinessCheck]:
     place = request.target_checkpoint
 
     def find() -> list[str]:
-        target, home = request.open(place), request.target_control
-        if problems := find_drill_around(target):
-            return problems
-        return find_target_problems(target, request.open(home) if home else None)
+        target = request.open(place)
+        return find_drill_around(target) or find_target_problems(target)
 
     yield from asked(CheckName.TARGET_FOLDERS, find, otherwise=f"{place} is free")
 
