@@ -10,12 +10,14 @@ from airflow.providers.common.compat.sdk import DAG, AirflowFailException
 from airflow.providers.standard.operators.python import PythonOperator
 from upath import UPath
 
+from airflow_mm2_offsets.core.policy import PLANNED
 from airflow_mm2_offsets.errors import (
     ConfigurationError,
     HandoverError,
     NotReadyError,
     StopError,
 )
+from airflow_mm2_offsets.moves import move as moves
 from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.journal import Event, FenceState, State
 from airflow_mm2_offsets.moves.overview import overview_of
