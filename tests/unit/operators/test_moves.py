@@ -10,14 +10,12 @@ from airflow.providers.common.compat.sdk import DAG, AirflowFailException
 from airflow.providers.standard.operators.python import PythonOperator
 from upath import UPath
 
-from airflow_mm2_offsets.core.policy import PLANNED
 from airflow_mm2_offsets.errors import (
     ConfigurationError,
     HandoverError,
     NotReadyError,
     StopError,
 )
-from airflow_mm2_offsets.moves import move as moves
 from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.journal import Event, FenceState, State
 from airflow_mm2_offsets.moves.overview import overview_of
@@ -273,8 +271,8 @@ def test_a_move_above_its_thresholds_asks_a_person(mover: Mover) -> None:
     assert status.deadline is not None
     assert f"until {status.deadline:%Y-%m-%d %H:%M} UTC" in question.body
     assert f"Answer in task {task.task_id}" in status.next
-    carrier = moves.Mover(mover.job, "failover:manual__1", PLANNED, UPath)
-    carrier.record(carrier.find(), Event.NOTE, approval={"approved": True, "by": "anna"})
+    answer = {"approved": True, "by": "anna"}
+    mover.steps.record(mover.steps.find(), Event.NOTE, approval=answer)
     answered = overview_of(mover.job, UPath).moves[-1]
     assert (answered.waits_for, answered.approved_by) == (None, "anna")
 
