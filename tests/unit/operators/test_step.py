@@ -55,7 +55,7 @@ def test_a_plan_has_its_run_and_its_numbers(
     worker.run(translate(positions={"orders": {"0": "4"}}))
     assert plan_of(worker).run_id == worker.run_id
     exact, *_ = exporter.tags("positions")
-    known = {"dag_id": "failover", "conn_id": "mm2_default", "policy": "planned"}
+    known = {"dag_id": "failover", "conn_id": "mm2_default", "policy": "none"}
     assert exact == known | {"status": "exact"}
 
 
@@ -66,7 +66,7 @@ def test_a_sensor_that_pokes_is_one_step(
     checkpoints.simple(tmp_path / "checkpoint")
     worker.run(_started(tmp_path, mode="poke", deferrable=False))
     assert exporter.tags("step_seconds") == [
-        {"dag_id": "failover", "policy": "none", "step": "wait"}
+        {"dag_id": "failover", "policy": "planned", "step": "wait"}
     ]
 
 
