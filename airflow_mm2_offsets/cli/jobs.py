@@ -92,13 +92,16 @@ class JobOrJournal:
 @grouped
 @answering
 def list_(*, jobs: Jobs) -> Answer:
-    """Show where each job runs, and since when."""
+    """Show where each job runs, and since when; a journal that can't be read hides no other."""
     from airflow_mm2_offsets.moves.jobs_file import read_jobs
-    from airflow_mm2_offsets.moves.overview import overview_of
+    from airflow_mm2_offsets.moves.overview import UnreadJob, overviews_of
 
-    found = [overview_of(job, open_path) for job in read_jobs(open_path(jobs))]
+    found = overviews_of(read_jobs(open_path(jobs)), open_path)
+    is_whole = not any(isinstance(each, UnreadJob) for each in found)
     return Answer(
-        text="\n".join(map(str, found)), data={"jobs": [each.to_json() for each in found]}
+        text="\n".join(map(str, found)),
+        data={"jobs": [each.to_json() for each in found]},
+        exit_code=ExitCode.OK if is_whole else ExitCode.UNUSABLE,
     )
 
 
@@ -109,7 +112,7 @@ def show(*, name: Name, jobs: Jobs) -> Answer:
     from airflow_mm2_offsets.moves.overview import overview_of
 
     found = overview_of(find_job_of(name, jobs, "JOB", open_path), open_path)
-    last = [line for each in found.moves[-1:] for line in each.to_lines()]
+    last = found.last_move.to_lines() if found.last_move else []
     return Answer(text="\n".join([str(found), *last]), data=found.to_json())
 
 
@@ -118,22 +121,15 @@ def show(*, name: Name, jobs: Jobs) -> Answer:
 def history(*, job: JobOrJournal) -> Answer:
     """Show each entry of a job's journal: who did what, when and where."""
     from airflow_mm2_offsets.core.summary import table
-    from airflow_mm2_offsets.moves.overview import tell_facts
+    from airflow_mm2_offsets.moves.overview import HISTORY, history_of
 
     _, entries, folder = job.journal_of()
-    header = ("entry", "at", "event", "home", "target", "by", "facts")
-    rows = [
-        (
-            *(each.number, each.at.isoformat(timespec="seconds"), each.event.value),
-            *(each.home, each.target or "", each.run, tell_facts(each)),
-        )
-        for each in entries
-    ]
+    rows = history_of(entries)
     return Answer(
-        text=table(header, rows) if rows else f"{folder} has no entry: the job has never moved",
+        text=table(HISTORY, rows) if rows else f"{folder} has no entry: the job has never moved",
         data={
             "journal": folder,
-            "entries": [dict(zip(header, map(str, row), strict=True)) for row in rows],
+            "entries": [dict(zip(HISTORY, row, strict=True)) for row in rows],
         },
         has_advice=False,
     )

@@ -69,6 +69,7 @@ class Home:
             if each.name in LOCATIONS:
                 refuse_login(each.name, getattr(self, each.name))
         object.__setattr__(self, "folder", self.folder.rstrip("/") or "/")
+        object.__setattr__(self, "spark_folder", self.spark_folder.rstrip("/"))
         object.__setattr__(self, "kafka_conn_id", self.kafka_conn_id or f"kafka_{self.cluster}")
 
     @property

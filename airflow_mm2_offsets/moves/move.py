@@ -7,7 +7,7 @@ does the same again.
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import count
@@ -57,6 +57,13 @@ class Move:
         """What its stop is called."""
         return f"{self.run}#{self.number}"
 
+    def job_run(self, ending: str = "") -> str:
+        """Return the id of the DAG run that starts the job: the same in each try of the move.
+
+        It names the job, too: one run of a fleet moves several jobs, which one DAG may run.
+        """
+        return f"{self.run.replace(':', '__', 1)}__{self.job.name}__{self.number}{ending}"
+
     @property
     def homes(self) -> tuple[Home, ...]:
         """Where it is, and where it goes."""
@@ -87,15 +94,23 @@ class Move:
 
         What was decided before the stop was proved again counts no more.
         """
+        return next((facts[name] for facts in self._notes() if name in facts), None)
+
+    @property
+    def question(self) -> Mapping[str, Any] | None:
+        """What a person is asked at this moment; None if nobody is, or the answer is noted."""
+        notes = (facts for facts in self._notes() if {"asked_of", "approval"} & facts.keys())
+        latest = next(notes, {})
+        return latest if self.is_under_way and "asked_of" in latest else None
+
+    def _notes(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the facts of the move's notes that count, the latest first."""
         own = [each for each in self.entries if each.move == self.number]
         proofs = [each.number for each in own if each.event is Event.PROVE]
-        counts = [
-            each.facts
-            for each in reversed(own)
-            if each.event is Event.NOTE
-            and (each.state is State.STOPPING or each.number > max(proofs, default=0))
-        ]
-        return next((facts[name] for facts in counts if name in facts), None)
+        for each in reversed(own):
+            is_new = each.state is State.STOPPING or each.number > max(proofs, default=0)
+            if each.event is Event.NOTE and is_new:
+                yield each.facts
 
     @property
     def is_handed_over(self) -> bool:

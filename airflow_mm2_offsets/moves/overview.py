@@ -1,16 +1,24 @@
 """Where each job is, and what became of its moves: for the command line and the page."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from upath import UPath
 
+from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, State
 from airflow_mm2_offsets.moves.move import Move, move_of
 from airflow_mm2_offsets.moves.status import MoveStatus, status_of
+
+HISTORY: Final = ("entry", "at", "event", "home", "target", "by", "facts")
+"""The columns of a job's history."""
+_AT_ONCE: Final = 16
+"""How many journals are read at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +44,16 @@ class JobOverview:
         """Whether a run moves it, or has stopped it."""
         return bool(self.entries) and self.entries[-1].state is not State.HOME
 
+    @property
+    def state(self) -> str:
+        """The state of the move that is under way; ``at home`` without one."""
+        return self.moves[-1].state if self.is_moving and self.moves else "at home"
+
+    @property
+    def last_move(self) -> MoveStatus | None:
+        """The move under way, or the last one; None: it has never moved."""
+        return self.moves[-1] if self.moves else None
+
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON."""
         return {
@@ -56,6 +74,22 @@ class JobOverview:
         return f"{line}; {self.moves[-1].sentence()}" if self.is_moving else line
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadJob:
+    """A job whose journal can't be read: where it runs is not known."""
+
+    job: SparkJob
+    problem: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON."""
+        return {"job": self.job.name, "journal": self.job.journal, "problem": self.problem}
+
+    def __str__(self) -> str:
+        """Return one line."""
+        return f"{self.job.name}: not known: {self.problem}"
+
+
 def overview_of(job: SparkJob, open_path: Callable[[str], UPath]) -> JobOverview:
     """Return where a job is, and its moves.
 
@@ -72,9 +106,52 @@ def overview_of(job: SparkJob, open_path: Callable[[str], UPath]) -> JobOverview
     )
 
 
+def overviews_of(
+    jobs: Sequence[SparkJob], open_path: Callable[[str], UPath], *, timeout: float | None = None
+) -> list[JobOverview | UnreadJob]:
+    """Return where each of several jobs is; a journal that can't be read hides no other job.
+
+    Args:
+        jobs: The jobs.
+        open_path: Makes a path of a location; it is called in several threads.
+        timeout: Seconds until a journal must have been read; None: as long as its storage takes.
+    """
+    pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="mm2-journal")
+    reads = [pool.submit(overview_of, job, open_path) for job in jobs]
+    try:
+        wait(reads, timeout)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    return [_read(job, read, timeout) for job, read in zip(jobs, reads, strict=True)]
+
+
+def _read(
+    job: SparkJob, read: Future[JobOverview], timeout: float | None
+) -> JobOverview | UnreadJob:
+    if not read.done() or read.cancelled():
+        late = f"its journal {job.journal} was not read within {timeout:g} s"
+        return UnreadJob(job=job, problem=late)
+    try:
+        return read.result()
+    except Mm2OffsetsError as error:
+        return UnreadJob(job=job, problem=without_login(str(error)))
+
+
 def moves_in(job: SparkJob, entries: Sequence[Entry]) -> list[Move]:
     """Return the moves of a journal, oldest first."""
     return [move_of(job, each, entries) for each in entries if each.event is Event.ASK]
+
+
+def history_of(entries: Iterable[Entry]) -> list[tuple[str, ...]]:
+    """Return the rows of a job's history, one for each entry, with the columns of ``HISTORY``."""
+    rows = (
+        (
+            *(str(each.number), each.at.isoformat(timespec="seconds"), each.event.value),
+            *(each.home, each.target or "", each.run, tell_facts(each)),
+        )
+        for each in entries
+    )
+    return [tuple(map(without_login, row)) for row in rows]
 
 
 def tell_facts(entry: Entry) -> str:
@@ -83,6 +160,7 @@ def tell_facts(entry: Entry) -> str:
     approval = entry.facts.get("approval") or {}
     told = {
         **{name: facts.get(name) for name in ("policy", "proof", "ended_by", "plan")},
+        **{name: facts.get(name) for name in ("asked_in", "asked_until")},
         **numbers,
         **{name: approval.get(name) for name in ("approved", "by")},
     }

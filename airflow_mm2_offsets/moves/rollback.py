@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from airflow_mm2_offsets.errors import HandoverError, StopError
+from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, StopError
 from airflow_mm2_offsets.moves.folders import is_beating
 from airflow_mm2_offsets.moves.jobs import settle_command
 from airflow_mm2_offsets.moves.journal import Event, State
@@ -108,9 +108,14 @@ def _prove_announced(mover: Mover, move: Move) -> Move:
 
 
 def _was_started_since(mover: Mover, move: Move) -> bool:
-    """Tell whether a driver has begun since the job had stopped."""
+    """Tell whether a driver has begun since the job had stopped; none where its storage is lost."""
     proof = move.facts(Event.PROVE)
     if not move.job.is_controlled or "driver_run_id" not in proof:
         return False
-    driver = read_driver(mover.open_path(move.here.control))
+    try:
+        driver = read_driver(mover.open_path(move.here.control))
+    except (ConfigurationError, StopError):
+        if not mover.policy.source_may_be_lost:
+            raise
+        return False
     return driver is not None and driver.run_id != proof["driver_run_id"]

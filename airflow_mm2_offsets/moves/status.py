@@ -1,7 +1,7 @@
 """What is going on with a move: made once, for log, tab, approval, report and command line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -17,9 +17,8 @@ _STATES: Final = {
     Event.HAND_OVER: "handed over",
     Event.SUBMIT: "handed over",
     Event.RETURN: "given up",
-    Event.SETTLE: "settled",
 }
-"""What a move's last entry makes of it, but for ``note`` and ``arrive``."""
+"""What a move's own last entry makes of it, but for ``note`` and ``arrive``."""
 _NEXT: Final = {
     "not begun": "Nothing was changed: {job} runs at {here}.",
     "stopping": "{job} is being stopped at {here}, and runs until it answers. If the run has "
@@ -27,6 +26,7 @@ _NEXT: Final = {
     "stopped": "{job} runs nowhere since {since}. Correct what the failed task names, and clear it "
     "to go on; or start a new run, which takes {job} over; or let it run again: "
     "{settle}, and start it there.",
+    "asked": "{job} runs nowhere since {since}. Answer in task {asked_in} of this move's run.",
     "withdrawn": "{job} runs at {here} as before. Correct what the failed task names, then start a "
     "new run.",
     "unclear": "{job} was not moved. {ended_by} was to end it at {here}, and its end was not seen: "
@@ -42,7 +42,10 @@ _NEXT: Final = {
     "drill failed": "{job} is at {here}, and was left alone. A move to {there} may fail, too: "
     "correct what the failed task names, then start a new drill.",
 }
-"""What a person does next, in each state."""
+"""What a person does next, in each state; ``asked``: while the move waits for an answer."""
+
+_OVER: Final = frozenset({"given up", "settled", "taken over"})
+"""The states in which the move is over, and its job may run again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,21 +67,34 @@ class MoveStatus:
     """When its first batch was seen at the target."""
     next: str
     """What a person does next."""
-    numbers: Mapping[str, Any]
+    numbers: Mapping[str, Any] = field(default_factory=dict)
     """Of plan and forecast: ``refused``, ``lost_at_most``, ``read_again_at_most``."""
+    run: str = ""
+    """Who moves it: DAG id and run id, with a colon between them."""
+    job_dag: str | None = None
+    """The DAG that runs the job, once it is handed over."""
+    job_run: str | None = None
+    """Its run that the move has started."""
     waits_for: str | None = None
     """What a task of it waits for at this moment."""
     cause: str | None = None
     """Why it does not go on."""
     deadline: datetime | None = None
     """When what it waits for must have come."""
+    asked_in: str | None = None
+    """The task in which a person is asked, with its map index in brackets if it is mapped."""
     approved_by: str | None = None
 
     def downtime(self, now: datetime) -> float | None:
-        """Return for how many seconds the job has not run; None if it was not stopped."""
+        """Return for how many seconds the job has not run; None if it was not stopped.
+
+        Of a move that is over without an arrival, it ends when the move was: nothing shows when the
+        job was started again.
+        """
         if self.stopped_at is None or self.state == "withdrawn":
             return None
-        return ((self.arrived_at or now) - self.stopped_at).total_seconds()
+        end = self.since if self.state in _OVER else self.arrived_at
+        return ((end or now) - self.stopped_at).total_seconds()
 
     def with_wait(self, waits_for: str, deadline: datetime | None = None) -> "MoveStatus":
         """Return the status of a move that waits."""
@@ -101,28 +117,45 @@ class MoveStatus:
             "down for": None if down is None else f"{down:.0f} s",
             **{name.replace("_", " "): value for name, value in self.numbers.items()},
             "waits for": self.waits_for,
+            "answer in task": self.asked_in,
             "until": self.deadline and self.deadline.isoformat(timespec="seconds"),
             "cause": self.cause,
             "approved by": self.approved_by,
+            "runs as": self.job_run and f"run {self.job_run} of DAG {self.job_dag}",
         }
         shown = [f"{name}: {value}" for name, value in facts.items() if value is not None]
         return [self.sentence(), *shown, f"Next: {self.next}"]
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON."""
-        times = {
-            name: value.isoformat(timespec="seconds") if value else None
-            for name, value in (
-                ("since", self.since),
-                ("stopped_at", self.stopped_at),
-                ("arrived_at", self.arrived_at),
-                ("deadline", self.deadline),
-            )
-        }
-        names = ("job", "policy", "state", "here", "there", "waits_for", "cause", "approved_by")
-        own = {name: getattr(self, name) for name in (*names, "next")}
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        times = {name: own[name] and own[name].isoformat(timespec="seconds") for name in _TIMES}
         values: dict[str, Any] = without_logins({**own, **times, "numbers": dict(self.numbers)})
         return {"schema_version": 1, **values}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "MoveStatus":
+        """Return the status that ``to_json`` wrote; others may have written something else.
+
+        Raises:
+            ValueError: It is no status.
+        """
+        own = {each.name: values[each.name] for each in fields(cls) if each.name in values}
+        try:
+            times = {name: _time(own.get(name)) for name in _TIMES}
+            return cls(**{**own, **times, "numbers": dict(own.get("numbers") or {})})
+        except TypeError as error:
+            raise ValueError(f"a field is missing or of another kind: {error}") from error
+
+
+_TIMES: Final = ("since", "stopped_at", "arrived_at", "deadline")
+
+
+def _time(value: Any) -> datetime | None:  # noqa: ANN401 - plain JSON
+    time = datetime.fromisoformat(value) if value else None
+    if time is not None and time.tzinfo is None:
+        raise ValueError(f"a time has no zone: {value}")
+    return time
 
 
 def status_of(move: Move) -> MoveStatus:
@@ -144,15 +177,18 @@ def status_of_drill(move: Move, *, has_failed: bool, numbers: Mapping[str, Any])
 
 def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
     stopped, arrived = move.entry(Event.PROVE), move.entry(Event.ARRIVE)
+    question = move.question or {}
     words = {
         "job": move.job.name,
-        "here": move.here,
+        "here": entry.home if entry and entry.event is Event.SETTLE else move.here,
         "settle": settle_command(move.job.journal, move.here.folder),
         "there": move.there or "nowhere",
         "since": stopped.at.isoformat(timespec="seconds") if stopped else "",
         "ended_by": move.noted("ended_by"),
+        "asked_in": question.get("asked_in"),
     }
     approval = move.noted("approval") or {}
+    is_there = state in {"handed over", "moved"} and move.job.dag is not None
     return MoveStatus(
         job=move.job.name,
         policy=move.policy.name,
@@ -162,9 +198,15 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
         since=entry.at if entry else None,
         stopped_at=stopped.at if stopped else None,
         arrived_at=arrived.at if arrived and state == "moved" else None,
-        next=_NEXT[state].format(**words),
+        next=_NEXT["asked" if question else state].format(**words),
         numbers=move.noted("numbers") or {},
-        approved_by=approval.get("by"),
+        run=move.run,
+        job_dag=move.job.dag if is_there else None,
+        job_run=move.job_run() if is_there else None,
+        waits_for="a person's answer" if question else None,
+        deadline=_time(question.get("asked_until")),
+        asked_in=question.get("asked_in"),
+        approved_by=approval.get("by") if approval.get("approved") else None,
     )
 
 
@@ -180,6 +222,8 @@ def _last_of(move: Move) -> tuple[Entry | None, str]:
         return last, "given up" if is_back else "moved"
     if last.event is Event.WITHDRAW and move.noted("ended_by"):
         return last, "given up" if move.noted("has_ended") else "unclear"
-    if move.last is not None and move.last.move != move.number and last.state is not State.HOME:
-        return last, "taken over"
+    after = [each for each in move.entries if each.number > last.number and each.move != last.move]
+    if after and last.state is not State.HOME:
+        is_settled = after[0].event is Event.SETTLE
+        return (after[0], "settled") if is_settled else (last, "taken over")
     return last, _STATES[last.event]

@@ -50,6 +50,8 @@ class Question:
     summaries: Mapping[str, str | None]
     digest: str | None
     """Of the plan that the answer counts for."""
+    deadline: datetime | None = None
+    """When it must be answered."""
 
 
 class AskOperator(HITLOperator):
@@ -326,12 +328,20 @@ class ApproveFailoverOperator(AskOperator):
             f"{self.on_reject}".rstrip(),
             summaries={"Status": "\n".join(status.to_lines()), **(move.noted("summaries") or {})},
             digest=move.noted("plan_digest"),
+            deadline=deadline,
         )
 
     def note_question(self, context: AnyContext, question: Question) -> None:
-        """Note in the journal for which plan a person is asked."""
-        mover = mover_of(self, context)
-        mover.record(mover.find(), Event.NOTE, asked_of=question.digest)
+        """Note in the journal for which plan a person is asked, where, and until when."""
+        mover, index = mover_of(self, context), context["ti"].map_index
+        until = question.deadline and question.deadline.isoformat(timespec="seconds")
+        mover.record(
+            mover.find(),
+            Event.NOTE,
+            asked_of=question.digest,
+            asked_in=self.task_id if index in {None, -1} else f"{self.task_id}[{index}]",
+            asked_until=until,
+        )
 
     def note_answer(self, context: AnyContext, answer: Mapping[str, Any]) -> None:
         """Note the answer in the journal."""

@@ -9,7 +9,6 @@ from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import ErrorResponse, TriggerDagRun
 
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
-from airflow_mm2_offsets.moves.move import Move
 
 
 def conf_for(home: Home) -> dict[str, str]:
@@ -41,11 +40,3 @@ def start_job(
         raise AirflowRuntimeError(answer)
     context["ti"].xcom_push(key="trigger_run_id", value=run_id)
     return not has_run
-
-
-def run_id_of(move: Move, ending: str = "") -> str:
-    """Return the id of the DAG run that a move starts: the same in each try of it.
-
-    It names the job, too: one run of a fleet moves several jobs, which one DAG may run.
-    """
-    return f"{move.run.replace(':', '__', 1)}__{move.job.name}__{move.number}{ending}"

@@ -26,6 +26,7 @@ from airflow_mm2_offsets.fleet.order import (
 )
 from airflow_mm2_offsets.fleet.preview import NUMBERS, Cost, Stand, find_costs, preview_to_json
 from airflow_mm2_offsets.fleet.texts import summarize_preview
+from airflow_mm2_offsets.hooks.jobs import jobs_of_file
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.moves.jobs import SparkJob
 from airflow_mm2_offsets.moves.move import Move
@@ -38,7 +39,6 @@ from airflow_mm2_offsets.operators.moving import (
     AnyContext,
     MoveArgument,
     archive_of,
-    jobs_of_file,
     mirror_of,
     mover_for,
     pair_of_move,

@@ -13,7 +13,7 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.moves.handover import confirm_stopped, stopped_positions
 from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.moves.move import Move
-from airflow_mm2_offsets.operators.dag_runs import run_id_of, start_job
+from airflow_mm2_offsets.operators.dag_runs import start_job
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.handover_plan import read_checked_plan
 from airflow_mm2_offsets.operators.links import page_links
@@ -107,7 +107,6 @@ class HandOver(BaseOperator):
             pending=pending,
             noted_ids=move.facts(Event.PROVE).get("clusters"),
             approval=move.noted("approval"),
-            offsets=None,
         )
 
     def _skip_if_begun(self, move: Move) -> None:
@@ -161,7 +160,7 @@ class TriggerTargetDagOperator(HandOver):
     def execute(self, context: Context) -> dict[str, Any]:
         """Hand the job over, and trigger its DAG."""
         move, _ = self.hand_over(context)
-        run_id = run_id_of(move)
+        run_id = move.job_run()
         is_new = start_job(context, move.job, _there(move), run_id, self.conf)
         verb = "Triggered" if is_new else "An earlier try has triggered"
         self.log.info("%s the run %s of DAG %s", verb, run_id, move.job.dag)

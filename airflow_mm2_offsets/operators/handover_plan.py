@@ -8,13 +8,10 @@ from upath import UPath
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import FailoverPlan, Positions
 from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.errors import HandoverError, Mm2OffsetsError, PlanError
-from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.errors import HandoverError, PlanError
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
 from airflow_mm2_offsets.planning.plan_file import read_plan
-from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets, shown_offsets
-from airflow_mm2_offsets.spark.offsets_file import read_offsets
 from airflow_mm2_offsets.spark.position_ids import check_ids
 
 
@@ -26,7 +23,6 @@ def read_checked_plan(
     pending: Positions | None,
     noted_ids: Mapping[str, Any] | None,
     approval: Mapping[str, Any] | None,
-    offsets: object,
 ) -> FailoverPlan:
     """Return the kept plan, if the job may still be started from it.
 
@@ -37,13 +33,11 @@ def read_checked_plan(
         pending: Where the batch ends that it has begun and not committed, if any.
         noted_ids: The ids of clusters and topics when the positions were first read, if noted.
         approval: What ``ApproveFailoverOperator`` returned, if anything.
-        offsets: The offsets that the job would be started with; None: it takes the plan's.
 
     Raises:
         HandoverError: The failover was rejected, or a cluster or topic has another id than noted.
         PlanError: The plan is gone, damaged, edited, of other clusters, topics or positions,
-            contradicts what the clusters say now, or is not the one that was approved; or
-            ``offsets`` are others.
+            contradicts what the clusters say now, or is not the one that was approved.
     """
     plan = read_plan(path)
     if plan is None:
@@ -55,29 +49,8 @@ def read_checked_plan(
     if noted_ids:
         check_ids(PairIds.from_json(noted_ids), ids)
     check_kept_plan(plan, path, pair, positions=positions, pending=pending, ids=ids)
-    _check_offsets(offsets, plan.target_positions(), path)
     _check_approval(approval, plan, path)
     return plan
-
-
-def _check_offsets(offsets: object, planned: Positions, path: UPath) -> None:
-    """Raise where the job would start at no offsets, or at others: those of an older plan.
-
-    Of offsets in a file, what the file holds is compared.
-    """
-    if offsets is None:
-        return
-    text = read_offsets(str(offsets), storage_path)
-    try:
-        is_planned = parse_offsets(text) == planned
-    except Mm2OffsetsError:
-        is_planned = False
-    if not is_planned:
-        raise PlanError(
-            f"conf says starting_offsets {shown_offsets(str(offsets))!r}, and the plan in {path} "
-            f"{shown_offsets(format_offsets(planned))}: clear the task that translates, with all "
-            f"after it"
-        )
 
 
 def _check_approval(approval: Mapping[str, Any] | None, plan: FailoverPlan, path: UPath) -> None:

@@ -39,14 +39,13 @@ class LongResults:
     """Of this task's files in the folder of the options: the same in each try."""
 
     @classmethod
-    def of(cls, context: Context, *, must_be_valid: bool = True) -> "LongResults":
+    def of(cls, context: Context) -> "LongResults":
         """Return what Airflow's configuration says; see ``LongResultOptions.parse``.
 
         Raises:
             ConfigurationError: A size is no whole number from 1.
         """
-        options = LongResultOptions.parse(must_be_valid=must_be_valid)
-        return cls(options=options, name=_name(context))
+        return cls(options=LongResultOptions.parse(), name=_name(context))
 
     def is_long(self, content: Mapping[str, Any]) -> bool:
         """Tell whether JSON is too long for XCom."""

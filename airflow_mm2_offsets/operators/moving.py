@@ -7,19 +7,19 @@ from airflow.providers.common.compat.sdk import (
     AirflowSkipException,
     BaseOperator,
     Context,
-    conf,
 )
 from airflow.sdk.exceptions import AirflowRuntimeError
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import FailoverPlan, Positions
 from airflow_mm2_offsets.errors import ConfigurationError, as_class
+from airflow_mm2_offsets.hooks.jobs import jobs_of_file
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.moves.handover import handed_over_to
 from airflow_mm2_offsets.moves.jobs import SparkJob
-from airflow_mm2_offsets.moves.jobs_file import find_job, read_jobs
+from airflow_mm2_offsets.moves.jobs_file import find_job
 from airflow_mm2_offsets.moves.journal import Entry, Event, State
 from airflow_mm2_offsets.moves.move import Move, Mover
 from airflow_mm2_offsets.moves.request import MoveRequest
@@ -66,22 +66,6 @@ def job_of(request: MoveRequest) -> SparkJob:
         return request.job
     jobs, file = jobs_of_file()
     return find_job(jobs, request.job, file=file)
-
-
-def jobs_of_file() -> tuple[tuple[SparkJob, ...], str]:
-    """Return the jobs of ``[mm2_offsets] jobs_file``, and what messages call that file.
-
-    Raises:
-        ConfigurationError: There is no file of jobs, or it is wrong.
-    """
-    file = conf.get("mm2_offsets", "jobs_file", fallback="")
-    if not file:
-        raise ConfigurationError(
-            "a job is given by its name, and there is no file of jobs: set [mm2_offsets] "
-            "jobs_file, or give a SparkJob",
-            setting="job",
-        )
-    return read_jobs(storage_path(file)), without_login(file)
 
 
 def run_name(context: AnyContext) -> str:
@@ -276,7 +260,7 @@ def record_proof(
         open_path=mover.open_path,
         control=move.here.control if move.job.is_controlled else None,
         pair=pair_of_move(move) if move.there else None,
-        request_id=move.request_id,
+        request_id=move.run,
         may_be_lost=move.policy.source_may_be_lost,
         saved_positions=move.job.saved_positions,
         positions=positions,

@@ -12,7 +12,7 @@ from airflow_mm2_offsets.moves.move import Move, Mover
 from airflow_mm2_offsets.moves.status import MoveStatus, status_of, status_of_drill
 from airflow_mm2_offsets.observability import emit_report
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.links import page_links
+from airflow_mm2_offsets.operators.links import PROBLEM, page_links
 from airflow_mm2_offsets.operators.moving import MoveArgument, mover_of, request_of, to_template
 from airflow_mm2_offsets.operators.rollback import WITHDRAW, give_up, parse_on_failure
 from airflow_mm2_offsets.operators.run_facts import (
@@ -87,6 +87,9 @@ class ReportFailoverOperator(BaseOperator):
         rollback = self._take_back(context, mover, remarks) if failed else None
         note = self._note(context, mover, steps)
         status = self._status(mover, failed, steps, note)
+        if failed:
+            cause = attempt(lambda: _cause(context, failed), failed[0], "the cause", remarks)
+            status = status.with_cause(cause)
         report = self._report(
             context, status, steps=steps, rollback=rollback, note=note, remarks=remarks
         )
@@ -153,8 +156,6 @@ class ReportFailoverOperator(BaseOperator):
         if mover.policy.leaves_job_alone:
             numbers = {**(note.get("numbers") or {}), **_seconds_to_start(steps)}
             status = status_of_drill(mover.find(), has_failed=bool(failed), numbers=numbers)
-        if failed:
-            return status.with_cause(f"{', '.join(failed)} failed; its log says why")
         return status
 
     def _report(
@@ -219,6 +220,15 @@ def _pulled(
     instance: Any = context["ti"]
     value = instance.xcom_pull(task_ids=task_ids[0], key=key, map_indexes=instance.map_index)
     return as_mapping(value)
+
+
+def _cause(context: Context, failed: Sequence[str]) -> str:
+    """Return why the first task failed, by the message that it has kept."""
+    instance: Any = context["ti"]
+    message = instance.xcom_pull(task_ids=failed[0], key=PROBLEM, map_indexes=instance.map_index)
+    if isinstance(message, str):
+        return f"{failed[0]}: {message}"
+    return f"{', '.join(failed)} failed; its log says why"
 
 
 def _seconds_to_start(steps: tuple[Step, ...]) -> dict[str, int]:

@@ -8,9 +8,9 @@ from airflow.providers.common.compat.sdk import BaseOperator, Context
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError, NotReadyError, as_class
 from airflow_mm2_offsets.moves.move import Mover
 from airflow_mm2_offsets.moves.rollback import JobNow, Undone, roll_back
-from airflow_mm2_offsets.operators.dag_runs import run_id_of, start_job
+from airflow_mm2_offsets.operators.dag_runs import start_job
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.links import ROLLS_BACK, page_links
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.moving import MoveArgument, mover_of, to_template
 from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run
@@ -44,7 +44,7 @@ class RollbackFailoverOperator(BaseOperator):
         ConfigurationError: ``on_failure`` is another word.
     """
 
-    operator_extra_links = page_links("run", job=ROLLS_BACK)
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = ("move", "on_failure")
 
     def __init__(self, *, move: MoveArgument, on_failure: str = WITHDRAW, **kwargs: Any) -> None:
@@ -104,7 +104,7 @@ def give_up(context: Context, mover: Mover, choice: str) -> dict[str, Any]:
 def _restart(context: Context, undone: Undone) -> dict[str, Any]:
     """Trigger the job's DAG where the job was, unless an earlier try has."""
     move = undone.move
-    run_id = run_id_of(move, "__restart")
+    run_id = move.job_run("__restart")
     if not (move.job.dag and has_dag_run(context, move.job.dag, run_id)):
         try:
             if move.job.dag is None:

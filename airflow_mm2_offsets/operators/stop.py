@@ -12,7 +12,7 @@ from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.moves.folders import JobFolders, check_before_stop
-from airflow_mm2_offsets.moves.handover import handed_over_to, has_not_begun
+from airflow_mm2_offsets.moves.handover import has_not_begun
 from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.moves.move import Move, Mover, job_at
 from airflow_mm2_offsets.moves.stopping import answer_for, check_asked
@@ -145,10 +145,10 @@ class StopSparkStreamingOperator(DeferrablePolling):
             self.log.warning("%s", by_word)
             asserted = {"proof": StopProof.ASSERTED.value, "error": by_word}
             return self._prove(mover, ask(mover), asserted)
-        if mover.job.is_controlled and handed_over_to(before) is None:
-            check_before_stop(JobFolders.of(before.here, storage_path), before.request_id)
-        else:
+        if not mover.job.is_controlled:
             heartbeat_timeout = None  # only a kill proves the end of a job without stop control
+        elif not has_not_begun(before, storage_path):
+            check_before_stop(JobFolders.of(before.here, storage_path), before.request_id)
         move = ask(mover)
         if has_not_begun(move, storage_path):
             self.log.info("Nothing has begun at %s since the job was handed over", move.here)

@@ -77,7 +77,7 @@ def fields_of_move(mover: Mover, move: Move) -> dict[str, Any]:
     return {
         "mover": mover,
         "policy": move.policy,
-        "request_id": move.request_id,
+        "request_id": move.run,
         "checkpoint": here.checkpoint,
         "control": here.control if job.is_controlled else None,
         "target_checkpoint": there.checkpoint if there else None,

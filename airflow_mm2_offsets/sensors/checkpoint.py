@@ -8,7 +8,7 @@ from airflow.providers.common.compat.sdk import Context
 from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, TargetJobError
 from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.links import STARTS, page_links
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.moving import (
     AnyContext,
     MoveArgument,
@@ -50,7 +50,7 @@ class SparkStartedSensor(PollingSensor):
             first batch began elsewhere, or the checkpoint is damaged.
     """
 
-    operator_extra_links = page_links("run", job=STARTS)
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
         "move",
         "checkpoint",

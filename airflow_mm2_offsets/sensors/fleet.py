@@ -7,9 +7,10 @@ from airflow.providers.common.compat.sdk import Context
 
 from airflow_mm2_offsets.errors import ConfigurationError, HandoverError
 from airflow_mm2_offsets.fleet.order import order_jobs
+from airflow_mm2_offsets.hooks.jobs import jobs_of_file
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.fleet import check_order, fleet_request_of
-from airflow_mm2_offsets.operators.moving import MoveArgument, jobs_of_file, to_template
+from airflow_mm2_offsets.operators.moving import MoveArgument, to_template
 from airflow_mm2_offsets.operators.settings import whole_number
 from airflow_mm2_offsets.sensors.polling import PollingSensor
 from airflow_mm2_offsets.triggers.fleet import FleetTurnTrigger

@@ -8,7 +8,7 @@ from airflow.providers.common.compat.sdk import Context
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.links import STOPS, page_links
+from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.moving import (
     AnyContext,
     MoveArgument,
@@ -74,7 +74,7 @@ class SparkStoppedSensor(PollingSensor):
             ``deferrable``, or the checkpoint holds no batch.
     """
 
-    operator_extra_links = page_links("run", job=STOPS)
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
         *("move", "checkpoint", "quiet_period", "control", "trigger_interval", "cancelled_by"),
         "cancelled_at",
@@ -158,6 +158,7 @@ class SparkStoppedSensor(PollingSensor):
             request_id=move.request_id,
             cancelled_by=self._cancelled_by(cancel["by"]),
             cancelled_at=cancel["at"],
+            control=None,
             trigger_interval=trigger_interval,
             **times,
         )

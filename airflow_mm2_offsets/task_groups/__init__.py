@@ -196,7 +196,7 @@ def _steps(
 
 
 def _step_of(operator: type[BaseOperator], move: MoveRequest) -> Step:
-    return lambda name, given: operator(task_id=name, move=move, **given)  # type: ignore[call-arg]
+    return lambda name, given: operator(task_id=name, move=move, **given)
 
 
 def _with(

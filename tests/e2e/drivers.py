@@ -55,18 +55,27 @@ class DriverWatch:
 
     def alive(self) -> Counter[str]:
         """Return how many drivers live on each side."""
+        return Counter(self._drivers().values())
+
+    def _drivers(self) -> dict[psutil.Process, str]:
         found = {process: self._side(process) for process in psutil.process_iter()}
         drivers = {process: side for process, side in found.items() if side}
-        # What a driver has just forked bears its command until it runs another program.
         not_counted = {None, *(process.pid for process in drivers)}
-        return Counter(
-            side for process, side in drivers.items() if _parent(process) not in not_counted
-        )
+        return {
+            process: side
+            for process, side in drivers.items()
+            if _parent(process) not in not_counted
+        }
 
     def _run(self) -> None:
+        before: dict[psutil.Process, str] = {}
         while not self._stopping.wait(LOOK_SECONDS):
-            alive = self.alive()
-            self.most |= alive | Counter({"together": alive.total()})
+            drivers = self._drivers()
+            # What a driver has just forked bears its command until it runs another program. On a
+            # busy machine that takes long: what two looks see lives.
+            lives = Counter(side for process, side in drivers.items() if process in before)
+            self.most |= lives | Counter({"together": lives.total()})
+            before = drivers
             self.looks += 1
 
     def _side(self, process: psutil.Process) -> str | None:

@@ -15,12 +15,12 @@ from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperat
 from upath import UPath
 
 from airflow_mm2_offsets.errors import NotReplicatedError
+from airflow_mm2_offsets.hooks.jobs import jobs_of_file
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.moves.fences import Fence, read_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.jobs_file import find_job
 from airflow_mm2_offsets.moves.journal import Entry, FenceState, Journal, State
-from airflow_mm2_offsets.operators.moving import jobs_of_file
 from tests.integration.mirrors import Mirror
 from tests.unit.dags.dags_folder import FOLDER, parse
 from tests.unit.operators.clusters import define

@@ -1,8 +1,10 @@
 """``jobs`` and ``stop``: where each job runs, its history, a person's word, a stop by hand."""
 
+import getpass
 import json
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from airflow_mm2_offsets.moves.jobs import SparkJob
 from airflow_mm2_offsets.moves.jobs_file import parse_jobs
 from airflow_mm2_offsets.moves.journal import Event, FenceState, Journal
 from airflow_mm2_offsets.moves.move import Mover
+from airflow_mm2_offsets.moves.overview import overview_of
 from tests.unit.operators.spark_job import Job
 
 RUN = "mm2_failover:manual__1"
@@ -90,6 +93,32 @@ def test_the_list_says_where_each_job_runs(files: Files) -> None:
     assert (moved["cluster"], moved["is_moving"], moved["last_entry"]) == ("west", False, 5)
     assert (never["since"], never["last_entry"], never["moves"]) == (None, 0, [])
     assert moved["moves"][0]["state"] == "moved"
+
+
+def test_a_broken_journal_hides_no_other_job(files: Files) -> None:
+    """Its line says why, and the exit code that something is missing."""
+    (Path(files.orders.journal) / "000002.json").unlink()
+    shown = files.run("list")
+    assert shown.exit_code == ExitCode.UNUSABLE
+    orders, clicks = shown.stdout.splitlines()
+    assert orders.startswith("orders: not known: ")
+    assert "000002.json" in orders
+    assert clicks == f"clicks: at east ({files.folder}/east/clicks)"
+
+
+def test_a_move_that_a_person_has_ended(files: Files) -> None:
+    """Its status says so, and where the job runs; its downtime ends there."""
+    mover = Mover(files.orders, "mm2_failover:manual__2", PLANNED, UPath)
+    mover.record(mover.ask(), Event.PROVE, proof="acknowledged")
+    assert files.run("settle", "orders", "--at", "west", "--seen", 7).exit_code == 0
+    last = files.answer("show", "orders")["moves"][-1]
+    assert (last["state"], last["run"]) == ("settled", "mm2_failover:manual__2")
+    assert last["next"] == f"A person has said where orders runs: {files.home('west')}."
+    overview = overview_of(files.orders, UPath)
+    (settled,) = (each.at for each in overview.entries if each.event is Event.SETTLE)
+    assert overview.moves[-1].downtime(settled + timedelta(days=1)) == (
+        overview.moves[-1].downtime(settled)
+    )
 
 
 def test_a_job_with_its_last_move(files: Files) -> None:
@@ -206,7 +235,7 @@ class TestStop:
         assert fence.state is FenceState.STOPPING
         last = Journal(UPath(f"{files.folder}/records/clicks")).entries()[-1]
         assert (last.event, last.target) == (Event.PROVE, None)
-        assert last.run.startswith("cli:")
+        assert last.run.startswith(f"{getpass.getuser()} on ")
 
     def test_a_stop_without_a_proof_is_withdrawn(self, tmp_path: Path) -> None:
         """The job runs on; a second stop is another one."""

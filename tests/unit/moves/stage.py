@@ -10,6 +10,9 @@ from airflow_mm2_offsets.moves.fences import Fence, read_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Event, FenceState
 from airflow_mm2_offsets.moves.move import Move, Mover
+from airflow_mm2_offsets.moves.stopping import answer_for
+from airflow_mm2_offsets.spark.control import StopProof, read_driver, read_last_acknowledgement
+from tests.unit.operators.spark_job import Job
 
 ONE, TWO = "dag:one", "dag:two"
 OFFSETS = '{"orders":{"0":7}}'
@@ -51,6 +54,25 @@ class Stage:
     def states(self, *homes: Home) -> list[FenceState | None]:
         fences = map(self.fence, homes)
         return [None if fence is None else fence.state for fence in fences]
+
+
+class Asked(Stage):
+    """A job with a driver, which is asked to stop."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.driver = Job(Path(self.job.homes[0].folder), 4, 6)
+
+    @property
+    def control(self) -> UPath:
+        return UPath(self.job.homes[0].control)
+
+    def answered(self, request_id: str) -> bool:
+        last = read_last_acknowledgement(self.control)
+        return last is not None and last.answers(request_id, read_driver(self.control))
+
+    def answer(self, move: Move, proof: StopProof) -> None:
+        answer_for(self.control, move, proof, checkpoint=UPath(move.here.checkpoint))
 
 
 def step(mover: Mover, event: Event, **facts: str) -> Move:

@@ -1,7 +1,6 @@
 """Asking a job to stop, its answer, and taking the stop back."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from upath import UPath
@@ -12,36 +11,9 @@ from airflow_mm2_offsets.locations import same_folder
 from airflow_mm2_offsets.moves.journal import Event, FenceState
 from airflow_mm2_offsets.moves.move import Move, Mover
 from airflow_mm2_offsets.moves.stopping import Withdrawal, answer_for, check_asked, withdraw
-from airflow_mm2_offsets.spark.control import StopProof, read_driver, read_last_acknowledgement
-from tests.unit.moves.stage import ONE, TWO, Stage, step
+from airflow_mm2_offsets.spark.control import StopProof, read_last_acknowledgement
+from tests.unit.moves.stage import ONE, TWO, Asked, Stage, step
 from tests.unit.operators.spark_job import Job
-
-
-class Asked(Stage):
-    """A job with a driver, which is asked to stop."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.job_at_east = Job.at(Path(self.job.homes[0].folder))
-        self.job_at_east.control.mkdir()
-        self.job_at_east.beat(1)
-
-    @property
-    def control(self) -> UPath:
-        return UPath(self.job.homes[0].control)
-
-    def answered(self, request_id: str) -> bool:
-        last = read_last_acknowledgement(self.control)
-        return last is not None and last.answers(request_id, read_driver(self.control))
-
-    def answer(self, move: Move, proof: StopProof) -> None:
-        answer_for(self.control, move, proof, checkpoint=UPath(move.here.checkpoint))
-
-
-@pytest.fixture
-def asked(tmp_path: Path) -> Asked:
-    """A job that runs at its first home under stop control."""
-    return Asked(tmp_path)
 
 
 def test_an_answer_in_the_place_of_a_driver(asked: Asked) -> None:
@@ -51,14 +23,14 @@ def test_an_answer_in_the_place_of_a_driver(asked: Asked) -> None:
     assert last is not None
     assert (last.proof, last.clean, last.batch_id) == (StopProof.SILENT, False, None)
     assert asked.answered("a later stop")
-    asked.job_at_east.beat(1, application_id="app-2")
+    asked.driver.beat(1, application_id="app-2")
     assert not asked.answered("a later stop")
 
 
 def test_it_counts_until_the_driver_lives(asked: Asked) -> None:
     """A driver that was silent and beats again has not stopped."""
     asked.answer(asked.mover().ask(), StopProof.SILENT)
-    asked.job_at_east.beat(2)
+    asked.driver.beat(2)
     assert not asked.answered("a later stop")
 
 
@@ -66,8 +38,8 @@ def test_what_a_job_has_said_is_kept(asked: Asked) -> None:
     """Answered for a second run, the answer still holds the job's own words, and the folders."""
     mover = asked.mover(ONE)
     mover.ask()
-    said = asked.job_at_east.query_answer(7)
-    asked.job_at_east.acknowledge(batch_id=7, queries=[said])
+    said = asked.driver.query_answer(7)
+    asked.driver.acknowledge(batch_id=7, queries=[said])
     move = asked.mover(TWO).ask(takes_over=ONE)
     asked.answer(move, StopProof.ACKNOWLEDGED)
     last = read_last_acknowledgement(asked.control)
@@ -81,8 +53,8 @@ def test_what_a_job_has_said_is_kept(asked: Asked) -> None:
 def test_a_driver_that_has_begun_since_the_answer_is_not_answered_for(asked: Asked) -> None:
     """Its run answers nothing yet; who clears the task asks it."""
     move = asked.mover().ask()
-    asked.job_at_east.acknowledge()
-    asked.job_at_east.beat(1, application_id="app-2")
+    asked.driver.acknowledge()
+    asked.driver.beat(1, application_id="app-2")
     with pytest.raises(StopError, match="app-2 has begun since"):
         asked.answer(move, StopProof.ACKNOWLEDGED)
 
@@ -114,7 +86,7 @@ def test_a_stop_is_withdrawn_and_asked_again(asked: Asked) -> None:
 def test_a_job_that_stops_is_not_given_back(asked: Asked, says: Callable[[Job], None]) -> None:
     """It has answered, or has announced that it carries the stop out: the fence stays."""
     move = asked.mover().ask()
-    says(asked.job_at_east)
+    says(asked.driver)
     driver = asked.control / "driver.json"
     driver.write_text(driver.read_text().replace("{}", move.request_id))
     assert withdraw(asked.mover(), move.request_id) is Withdrawal.STOPPED
@@ -140,7 +112,7 @@ def test_an_answer_at_the_moment_of_the_withdrawal(
 ) -> None:
     """The job is found stopped, and is asked anew: the fence closes again."""
     move = asked.mover().ask()
-    monkeypatch.setitem(_answers, Event.WITHDRAW, asked.job_at_east.acknowledge)
+    monkeypatch.setitem(_answers, Event.WITHDRAW, asked.driver.acknowledge)
     late = _Late(asked.job, ONE, PLANNED, UPath)
     assert withdraw(late, move.request_id) is Withdrawal.STOPPED
     assert asked.states(asked.job.homes[0]) == [FenceState.STOPPING]
@@ -152,7 +124,7 @@ def test_a_withdrawal_that_was_cut_off_says_the_same_again(asked: Asked) -> None
     move = asked.mover().ask()
     step(asked.mover(), Event.WITHDRAW)
     assert withdraw(asked.mover(), move.request_id) is Withdrawal.WITHDRAWN
-    asked.job_at_east.beat(2, stopping=move.request_id, ended=True)
+    asked.driver.beat(2, stopping=move.request_id, ended=True)
     assert withdraw(asked.mover(), move.request_id) is Withdrawal.STOPPED
     assert asked.states(asked.job.homes[0]) == [FenceState.STOPPING]
 

@@ -4,13 +4,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from airflow.providers.common.compat.sdk import DAG, BaseOperator
+from airflow.sdk.definitions.mappedoperator import MappedOperator
 from upath import UPath
 
+from airflow_mm2_offsets.core.policy import parse_policy
+from airflow_mm2_offsets.errors import NotReadyError
+from airflow_mm2_offsets.moves import move as moves
 from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Entry, FenceState, Journal
 from airflow_mm2_offsets.moves.request import MoveRequest
+from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
 from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
@@ -28,16 +34,31 @@ class Mover:
     worker: Worker
     folder: Path
     policy: str = "planned"
+    source_is_gone: bool = False
     more: dict[str, Any] = field(default_factory=dict)
+    """Settings of the job."""
+    homes: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Settings of its homes, by their clusters."""
 
     @property
     def job(self) -> SparkJob:
         homes = tuple(
-            Home(cluster=side, folder=str(self.folder / side)) for side in ("source", "target")
+            Home(**{"cluster": side, "folder": str(self.folder / side), **self.homes.get(side, {})})
+            for side in ("source", "target")
         )
-        records = str(self.folder / "records")
-        settings = {"dag": "orders_stream", **self.more}
-        return SparkJob(name="orders", homes=homes, records=records, **settings)
+        settings = {"dag": "orders_stream", "records": str(self.folder / "records"), **self.more}
+        return SparkJob(name="orders", homes=homes, **settings)
+
+    @property
+    def steps(self) -> moves.Mover:
+        """What carries the run's steps out without an operator."""
+        run = f"failover:{self.worker.run_id}"
+        return moves.Mover(self.job, run, parse_policy(self.policy), UPath)
+
+    @property
+    def source(self) -> Job:
+        """The job where it is before its first move."""
+        return Job.at(self.folder / "source")
 
     def entries(self) -> list[Entry]:
         return Journal(UPath(self.job.journal)).entries()
@@ -51,10 +72,10 @@ class Mover:
 
     def task(self, operator: type[BaseOperator], **settings: Any) -> BaseOperator:
         with DAG("failover", schedule=None):
-            move = MoveRequest(job=self.job, policy=self.policy)
-            return operator(task_id=operator.__name__, move=move, **settings)  # type: ignore[call-arg]
+            move = MoveRequest(job=self.job, policy=self.policy, source_is_gone=self.source_is_gone)
+            return operator(task_id=operator.__name__, move=move, **settings)
 
-    def run_task(self, task: BaseOperator) -> str:
+    def run_task(self, task: BaseOperator | MappedOperator) -> str:
         """Run a task of a group to its end; return how it ended."""
         ended = self.worker.run(task)
         while ended.type == "DeferTask":
@@ -82,6 +103,21 @@ class Mover:
             StopSparkStreamingOperator.__name__, "return_value"
         ]
         return result
+
+    def problems(self, **settings: Any) -> list[str]:
+        """Run the check, which must fail; return what it lists."""
+        with pytest.raises(NotReadyError) as caught:
+            self.run(CheckFailoverOperator, **settings)
+        head, *listed = str(caught.value).split("\n  - ")
+        assert head.endswith(f"; {len(listed)} to mend:")
+        return listed
+
+    def lose_source(self) -> None:
+        """Lose the storage of the job's first home in a disaster; nobody can look there."""
+        self.policy, self.source_is_gone = "disaster", True
+        home = self.source.folder
+        home.rename(self.folder / "lost")
+        home.write_text("no folder")
 
     def until_start(self, at: Path) -> None:
         """Take the steps up to the hand-over."""

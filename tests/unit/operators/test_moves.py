@@ -10,19 +10,19 @@ from airflow.providers.common.compat.sdk import DAG, AirflowFailException
 from airflow.providers.standard.operators.python import PythonOperator
 from upath import UPath
 
-from airflow_mm2_offsets.core.policy import PLANNED
 from airflow_mm2_offsets.errors import (
     ConfigurationError,
     HandoverError,
     NotReadyError,
     StopError,
 )
-from airflow_mm2_offsets.moves import move as moves
 from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.journal import Event, FenceState, State
+from airflow_mm2_offsets.moves.overview import overview_of
 from airflow_mm2_offsets.operators.approve import ApproveFailoverOperator
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
 from airflow_mm2_offsets.operators.handover import HandOverOperator, TriggerTargetDagOperator
+from airflow_mm2_offsets.operators.links import PROBLEM
 from airflow_mm2_offsets.operators.moving import INTENT
 from airflow_mm2_offsets.operators.report import ReportFailoverOperator
 from airflow_mm2_offsets.operators.rollback import RollbackFailoverOperator
@@ -33,7 +33,6 @@ from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.task_groups import STEPS, failover_tasks
 from tests.unit.operators.mover import WAITS, Mover
-from tests.unit.operators.spark_job import Job
 
 
 def test_a_job_is_moved(mover: Mover) -> None:
@@ -61,7 +60,7 @@ def test_a_job_is_moved(mover: Mover) -> None:
 
 def test_a_check_says_where_the_job_goes(mover: Mover) -> None:
     """Before the stop, and once more while the move is under way."""
-    Job.at(mover.folder / "source").beat(1, bootstrap_servers=["source:9092"])
+    mover.source.beat(1, bootstrap_servers=["source:9092"])
     report = mover.run(CheckFailoverOperator)
     assert report["policy"] == "planned"
     mover.until_start(mover.folder / "source")
@@ -117,7 +116,7 @@ def test_the_way_home_needs_no_folders_exchanged(mover: Mover) -> None:
 def test_a_job_that_has_run_since_is_not_started_elsewhere(mover: Mover) -> None:
     """Somebody has started it again, hours after the stop."""
     mover.until_start(mover.folder / "source")
-    Job.at(mover.folder / "source").commit(1, 5, 6, 3, 2)
+    mover.source.commit(1, 5, 6, 3, 2)
     with pytest.raises(HandoverError, match="committed_batch is 1 now, and was 0"):
         mover.run(TriggerTargetDagOperator)
     assert mover.worker.triggered == {}
@@ -243,7 +242,7 @@ def test_a_wrong_option_is_refused_before_the_stop(
 
 def test_the_forecast_counts_with_what_the_user_knows(mover: Mover) -> None:
     """When the source was lost, and how fast it was written at most."""
-    mover.stop(mover.folder / "source")
+    mover.stop(mover.source.folder)
     mover.run(TranslateOffsetsOperator, options='{"max_rate": 7}')
     forecast = mover.worker.xcoms["TranslateOffsetsOperator", "forecast"]
     assert forecast["request"]["max_rate"] == 7
@@ -251,7 +250,7 @@ def test_the_forecast_counts_with_what_the_user_knows(mover: Mover) -> None:
 
 def test_a_move_above_its_thresholds_asks_a_person(mover: Mover) -> None:
     """The page shows the status, the forecast, where the job goes, and what Reject leads to."""
-    mover.stop(mover.folder / "source")
+    mover.stop(mover.source.folder)
     mover.run(Mm2ReplicatedSensor, **WAITS)
     mover.run(TranslateOffsetsOperator)
     task = mover.task(ApproveFailoverOperator, ask="always", response_timeout=3600)
@@ -267,6 +266,15 @@ def test_a_move_above_its_thresholds_asks_a_person(mover: Mover) -> None:
         "Without an answer until",
     ):
         assert text in question.body, text
+    status = overview_of(mover.job, UPath).moves[-1]
+    assert (status.waits_for, status.asked_in) == ("a person's answer", task.task_id)
+    assert status.deadline is not None
+    assert f"until {status.deadline:%Y-%m-%d %H:%M} UTC" in question.body
+    assert f"Answer in task {task.task_id}" in status.next
+    answer = {"approved": True, "by": "anna"}
+    mover.steps.record(mover.steps.find(), Event.NOTE, approval=answer)
+    answered = overview_of(mover.job, UPath).moves[-1]
+    assert (answered.waits_for, answered.approved_by) == (None, "anna")
 
 
 def test_a_failed_move_is_taken_back_and_reported(mover: Mover) -> None:
@@ -274,10 +282,12 @@ def test_a_failed_move_is_taken_back_and_reported(mover: Mover) -> None:
     mover.until_start(mover.folder / "source")
     dag = _group(mover, arguments={"report": {"reports": str(mover.folder / "reports")}})
     mover.worker.states = {"check": "success", "stop_source": "success", "approve": "failed"}
+    mover.worker.xcoms["approve", PROBLEM] = "anna has rejected it"
     with pytest.raises(AirflowFailException, match="the move failed in approve \\(given up\\)"):
         mover.worker.run(dag.get_task("report"))
     report = mover.worker.xcoms["report", "return_value"]
     assert (report["outcome"], report["rollback"]["job"]) == ("given up", "stopped")
+    assert report["status"]["cause"] == "approve: anna has rejected it"
     assert "It may run at source" in report["next"][0]
     assert len(report["files"]) == 2
     assert mover.fence(mover.job.homes[0]) is FenceState.OPEN
@@ -319,9 +329,8 @@ class TestTakeOver:
         """The job has stopped between the entry and the second look."""
         settings = {"quiet_period": 0.05, "poll_interval": 0.02, "deferrable": True}
         mover.worker.run(mover.task(StopSparkStreamingOperator, **settings))
-        carrier = moves.Mover(mover.job, "failover:manual__1", PLANNED, UPath)
-        Job.at(mover.folder / "source").acknowledge()
-        carrier.record(carrier.find(), Event.WITHDRAW)
+        mover.source.acknowledge()
+        mover.steps.record(mover.steps.find(), Event.WITHDRAW)
         undone = mover.run(RollbackFailoverOperator)
         assert undone["job"] == "stopped"
         assert mover.events() == ["ask", "withdraw", "ask", "prove", "return", "arrive"]
@@ -395,7 +404,7 @@ class TestPlatform:
         calls: list[str] = []
         dag = self._group(mover, calls)
         self._until_submit(mover, dag)
-        Job.at(mover.folder / "source").commit(1, 5, 6, 3, 2)
+        mover.source.commit(1, 5, 6, 3, 2)
         with pytest.raises(HandoverError, match="was written to since"):
             mover.run_task(dag.get_task("start_target"))
         assert calls == ["cancel"]
@@ -435,7 +444,7 @@ class TestPlatform:
         steps = ("cancel_source", "stop_source", "wait_replicated", "translate")
         for name in steps:
             mover.run_task(dag.get_task(name))
-        Job.at(mover.folder / "source").commit(1, 5, 6, 3, 2)
+        mover.source.commit(1, 5, 6, 3, 2)
         with pytest.raises(HandoverError, match="was written to since"):
             mover.run_task(dag.get_task("hand_over"))
         for name in (*steps, "hand_over"):

@@ -12,10 +12,14 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
 from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError, HandoverError
+from airflow_mm2_offsets.moves.fences import Fence, raise_fence
+from airflow_mm2_offsets.moves.journal import FenceState
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
+from airflow_mm2_offsets.operators.handover import TriggerTargetDagOperator
 from airflow_mm2_offsets.operators.save_positions import SaveSparkPositionsOperator
+from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
+from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
-from airflow_mm2_offsets.spark.fence import Fence, FenceState
 from airflow_mm2_offsets.spark.saved_positions import (
     SavedPositions,
     read_saved_positions,
@@ -23,6 +27,7 @@ from airflow_mm2_offsets.spark.saved_positions import (
     saved_positions_path,
 )
 from tests.unit.operators.clusters import Clusters, impatient
+from tests.unit.operators.mover import WAITS, Mover
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 from tests.unit.spark import checkpoints
@@ -53,7 +58,7 @@ def _save(worker: Worker, job: Job, folder: Path, **settings: Any) -> str:
 def _read(worker: Worker, job: Job, **settings: Any) -> dict[str, Any]:
     with DAG("failover", schedule=None):
         task = ReadSparkCheckpointOperator(
-            task_id="read", **{"checkpoint": str(job.checkpoint), "mode": "disaster"} | settings
+            task_id="read", **{"checkpoint": str(job.checkpoint), "policy": "disaster"} | settings
         )
     worker.run(task)
     read: dict[str, Any] = worker.xcoms["read", "return_value"]
@@ -100,11 +105,11 @@ def test_a_damaged_checkpoint_is_an_error_that_names_the_choice(
 
 
 def test_only_a_disaster_takes_saved_positions(worker: Worker, job: Job, folder: Path) -> None:
-    """In every other mode a lost checkpoint is an error, as before."""
+    """By every other policy a lost checkpoint is an error, as before."""
     _save(worker, job, folder)
     shutil.rmtree(job.checkpoint)
     with pytest.raises(CheckpointError, match=r"metadata: is missing; .* Spark query$"):
-        _read(worker, job, saved_positions=str(folder), mode="planned")
+        _read(worker, job, saved_positions=str(folder), policy="planned")
 
 
 def test_the_users_word_is_the_last_resort(worker: Worker, job: Job, folder: Path) -> None:
@@ -146,34 +151,71 @@ def test_positions_of_another_query_are_refused(worker: Worker, job: Job, folder
         _read(worker, job, saved_positions=str(folder), control=str(job.control))
 
 
-def test_positions_of_a_moved_job_are_neither_saved_nor_used(
-    worker: Worker, job: Job, folder: Path
-) -> None:
-    """A fence of another run says that the job reads another cluster since."""
-    _save(worker, job, folder)
-    before = [path.read_text() for path in folder.iterdir()]
-    fence = Fence(request_id="other", moved_to="us", at=AT, state=FenceState.MOVED)
-    _raise_fence(job, fence)
+def test_positions_of_a_moved_job_are_not_saved(worker: Worker, job: Job, folder: Path) -> None:
+    """A fence says that the job reads another cluster since."""
+    fence = Fence(
+        number=7,
+        home=str(job.folder),
+        state=FenceState.MOVED,
+        request_id="other#3",
+        moved_to="us",
+        at=AT,
+        journal="elsewhere",
+    )
+    raise_fence(UPath(job.control), fence)
     assert _save(worker, job, folder, control=str(job.control)) == "skipped"
-    assert [path.read_text() for path in folder.iterdir()] == before
-    shutil.rmtree(job.checkpoint)
-    with pytest.raises(CheckpointError, match="was moved to us by 'other'"):
-        _read(worker, job, saved_positions=str(folder), control=str(job.control))
+    assert not folder.exists()
 
 
-def _raise_fence(job: Job, fence: Fence) -> None:
-    values = {
-        "request_id": fence.request_id,
-        "moved_to": fence.moved_to,
-        "at": fence.at.isoformat(),
-        "state": fence.state.value,
-    }
-    (job.control / "fence.json").write_text(json.dumps(values))
+class TestJob:
+    """A job is read where its journal says that it is."""
 
+    @pytest.fixture
+    def mover(self, mover: Mover, folder: Path) -> Mover:
+        """A job whose positions are saved."""
+        mover.more = {"saved_positions": str(folder)}
+        return mover
 
-def test_no_checkpoint_is_no_task(worker: Worker, job: Job, folder: Path) -> None:
-    """The example DAG has the task for everybody, and most leave its param empty."""
-    assert _save(worker, job, folder, checkpoint="") == "skipped"
+    def _save(self, mover: Mover, **settings: Any) -> dict[str, Any]:
+        with DAG("archive", schedule=None):
+            task = SaveSparkPositionsOperator(task_id="save", **{"job": mover.job, **settings})
+        mover.worker.run(task)
+        return mover.worker.xcoms.get(("save", "return_value")) or {}
+
+    def test_each_home_has_a_file(self, mover: Mover, folder: Path) -> None:
+        """Where it was, and where it was moved to; a disaster there takes the latter."""
+        assert self._save(mover)["positions"] == {
+            "orders": {"0": "4", "1": "6", "2": "3", "3": "2"}
+        }
+        mover.until_start(mover.source.folder)
+        mover.run(TriggerTargetDagOperator)
+        west = Path(mover.job.homes[1].folder)
+        mover.begin(west, 9, 6, 3, 2)
+        mover.run(SparkStartedSensor, **WAITS)
+        saved = self._save(mover)
+        assert saved["positions"] == {"orders": {"0": "9", "1": "6", "2": "3", "3": "2"}}
+        assert len([*folder.iterdir()]) == 2
+        shutil.rmtree(west / "checkpoint")
+        Job.at(west).beat(2, lease=0.01)
+        mover.worker.run_id, mover.policy = "manual__2", "disaster"
+        mover.more["heartbeat_timeout"] = 0.05
+        stop = {"quiet_period": 0.05, "poll_interval": 0.02, "deferrable": True, "timeout": 5}
+        read = mover.run(StopSparkStreamingOperator, **stop)
+        assert (read["origin"], read["positions"]) == (
+            "saved",
+            '{"orders":{"0":9,"1":6,"2":3,"3":2}}',
+        )
+
+    def test_a_job_that_saves_none(self, mover: Mover) -> None:
+        """The example DAG has the task for everybody."""
+        mover.more = {}
+        assert self._save(mover) == {}
+
+    def test_one_place_is_named(self, mover: Mover) -> None:
+        """A job or a checkpoint."""
+        for settings in ({"checkpoint": "/c"}, {"job": None}):
+            with pytest.raises(ConfigurationError, match="give one of them"):
+                self._save(mover, **settings)
 
 
 def test_ids_are_compared_before_positions_count(

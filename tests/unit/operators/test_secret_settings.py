@@ -102,7 +102,7 @@ def test_a_mapped_task_shows_stars(
             task_id="apply", topics=["orders"], kinds=["source"], is_dry_run=True
         ).expand(settings=[{**SECRETS, **PLAIN}])
     worker.map_index = 0
-    worker.run(task)  # type: ignore[arg-type]
+    worker.run(task)
     assert [each["settings"] for each in stored] == [STARS]
     assert mm2.connect.is_running
 

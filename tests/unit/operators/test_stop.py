@@ -11,10 +11,11 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from upath import UPath
 
 from airflow_mm2_offsets.core.policy import DISASTER, PLANNED, Policy
-from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, LockedError, StopError
+from airflow_mm2_offsets.errors import ConfigurationError, LockedError, StopError
 from airflow_mm2_offsets.moves.journal import Event, FenceState, State
 from airflow_mm2_offsets.moves.move import Mover, job_at
 from airflow_mm2_offsets.operators.stop import silence_of
+from airflow_mm2_offsets.triggers.stop import withdrawal_line
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.stops import REQUEST_ID, stop_task
 from tests.unit.operators.worker import Worker, events, rebuild
@@ -185,18 +186,14 @@ def test_a_folder_where_no_job_has_run_is_refused(worker: Worker, tmp_path: Path
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_run_that_has_handed_the_job_over_does_not_stop_it_again(
-    worker: Worker, job: Job
-) -> None:
-    """Cleared after the job has come back, it leaves the job alone."""
+def test_a_stop_that_can_not_be_withdrawn_is_told(worker: Worker, job: Job) -> None:
+    """Nobody believes then that the job runs on."""
     worker.conf = {"folder": str(job.folder)}
     worker.run(stop_task())
-    target = job_at(str(job.folder), UPath).homes[0].stay(2)
+    (job.control / "driver.json").write_text("[]")
     mover = Mover(job_at(str(job.folder), UPath), "failover:manual__1", PLANNED, UPath)
-    mover.record(mover.find(), Event.PROVE)
-    assert target.folder != job.folder
-    with pytest.raises(HandoverError, match="nowhere"):
-        mover.record(mover.find(), Event.HAND_OVER)
+    assert "can't be withdrawn, so it may stop later: " in withdrawal_line(mover, REQUEST_ID)
+    assert job.requested_stop() == REQUEST_ID
 
 
 @pytest.mark.parametrize("settings", [{"home": None}, {"move": {"job": "orders"}}])
