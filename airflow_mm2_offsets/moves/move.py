@@ -97,11 +97,14 @@ class Move:
         return next((facts[name] for facts in self._notes() if name in facts), None)
 
     @property
-    def question(self) -> Mapping[str, Any] | None:
-        """What a person is asked at this moment; None if nobody is, or the answer is noted."""
-        notes = (facts for facts in self._notes() if {"asked_of", "approval"} & facts.keys())
-        latest = next(notes, {})
-        return latest if self.is_under_way and "asked_of" in latest else None
+    def wait(self) -> Mapping[str, Any]:
+        """What a task of it waits for: ``waits_for``, ``until``, ``asked_in``; empty: for nothing.
+
+        The journal's last entry says it. Whatever ends a wait is an entry, too.
+        """
+        last = self.last
+        is_own = last is not None and last.move == self.number and last.event is Event.NOTE
+        return last.facts if last and is_own and "waits_for" in last.facts else {}
 
     def _notes(self) -> Iterator[Mapping[str, Any]]:
         """Yield the facts of the move's notes that count, the latest first."""

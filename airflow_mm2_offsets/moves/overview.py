@@ -160,7 +160,7 @@ def tell_facts(entry: Entry) -> str:
     approval = entry.facts.get("approval") or {}
     told = {
         **{name: facts.get(name) for name in ("policy", "proof", "ended_by", "plan")},
-        **{name: facts.get(name) for name in ("asked_in", "asked_until")},
+        **{name: facts.get(name) for name in ("waits_for", "asked_in", "until")},
         **numbers,
         **{name: approval.get(name) for name in ("approved", "by")},
     }

@@ -101,8 +101,10 @@ class MoveStatus:
         return replace(self, waits_for=waits_for, deadline=deadline)
 
     def with_cause(self, cause: str) -> "MoveStatus":
-        """Return the status of a move that has failed."""
-        return replace(self, cause=without_login(cause))
+        """Return the status of a move that has failed: it waits for nothing."""
+        return replace(
+            self, cause=without_login(cause), waits_for=None, deadline=None, asked_in=None
+        )
 
     def sentence(self) -> str:
         """Return the state in one sentence."""
@@ -177,7 +179,9 @@ def status_of_drill(move: Move, *, has_failed: bool, numbers: Mapping[str, Any])
 
 def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
     stopped, arrived = move.entry(Event.PROVE), move.entry(Event.ARRIVE)
-    question = move.question or {}
+    wait, deadline = move.wait, _time(move.wait.get("until"))
+    if deadline and deadline < datetime.now(UTC):
+        wait, deadline = {}, None
     words = {
         "job": move.job.name,
         "here": entry.home if entry and entry.event is Event.SETTLE else move.here,
@@ -185,7 +189,7 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
         "there": move.there or "nowhere",
         "since": stopped.at.isoformat(timespec="seconds") if stopped else "",
         "ended_by": move.noted("ended_by"),
-        "asked_in": question.get("asked_in"),
+        "asked_in": wait.get("asked_in"),
     }
     approval = move.noted("approval") or {}
     is_there = state in {"handed over", "moved"} and move.job.dag is not None
@@ -198,14 +202,14 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
         since=entry.at if entry else None,
         stopped_at=stopped.at if stopped else None,
         arrived_at=arrived.at if arrived and state == "moved" else None,
-        next=_NEXT["asked" if question else state].format(**words),
+        next=_NEXT["asked" if wait.get("asked_in") else state].format(**words),
         numbers=move.noted("numbers") or {},
         run=move.run,
         job_dag=move.job.dag if is_there else None,
         job_run=move.job_run() if is_there else None,
-        waits_for="a person's answer" if question else None,
-        deadline=_time(question.get("asked_until")),
-        asked_in=question.get("asked_in"),
+        waits_for=wait.get("waits_for"),
+        deadline=deadline,
+        asked_in=wait.get("asked_in"),
         approved_by=approval.get("by") if approval.get("approved") else None,
     )
 

@@ -339,8 +339,9 @@ class ApproveFailoverOperator(AskOperator):
             mover.find(),
             Event.NOTE,
             asked_of=question.digest,
+            waits_for="a person's answer",
             asked_in=self.task_id if index in {None, -1} else f"{self.task_id}[{index}]",
-            asked_until=until,
+            until=until,
         )
 
     def note_answer(self, context: AnyContext, answer: Mapping[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """Finds the move that a task is a step of, by its argument ``move`` and the job's journal."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow.providers.common.compat.sdk import (
@@ -119,6 +120,20 @@ def ended_run(last: Entry | None) -> str | None:
         return last.run if read_run_state(dag_id, run_id) in ENDED else None
     except AirflowRuntimeError:
         return None
+
+
+def note_wait(mover: Mover, waits_for: str, deadline: float) -> None:
+    """Note in a move's journal what a task is about to wait for; whatever comes next ends it.
+
+    Args:
+        mover: The run's.
+        waits_for: What is missing.
+        deadline: When the task gives up, in seconds since 1970.
+    """
+    move = mover.find()
+    if move.number:
+        until = datetime.fromtimestamp(deadline, UTC).isoformat(timespec="seconds")
+        mover.record(move, Event.NOTE, waits_for=without_login(waits_for), until=until)
 
 
 def find_users_word(request: MoveRequest, move: Move) -> str | None:

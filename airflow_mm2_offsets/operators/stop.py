@@ -25,6 +25,7 @@ from airflow_mm2_offsets.operators.moving import (
     ask,
     find_users_word,
     mover_of,
+    note_wait,
     record_proof,
     request_of,
     run_name,
@@ -307,6 +308,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
             poll_interval=self.poll_interval,
             **settings,
         )
+        note_wait(self._mover(context), self.wait_for, trigger.deadline)
         if self.deferrable:
             self.wait_in_triggerer(trigger, method_name)
         proof: dict[str, Any] = getattr(self, method_name)(context, trigger.wait())

@@ -13,6 +13,7 @@ from airflow.providers.common.compat.sdk import (
 )
 
 from airflow_mm2_offsets.operators.failing import fails_at_once
+from airflow_mm2_offsets.operators.moving import mover_of, note_wait
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
 from airflow_mm2_offsets.triggers.polling import NotYet, PollingTrigger
 
@@ -65,9 +66,12 @@ class PollingSensor(DeferrablePolling, BaseSensorOperator):
     @fails_at_once()
     def poke(self, context: Context) -> PokeReturnValue:
         """Look once."""
-        if self._trigger is None:
-            self._trigger = self._build_trigger(context)
-        return self._look(self._trigger, context)
+        is_first = self._trigger is None
+        trigger = self._trigger = self._trigger or self._build_trigger(context)
+        outcome = self._look(trigger, context)
+        if is_first and not outcome:
+            self.note_wait(context, self._missing, trigger.deadline)
+        return outcome
 
     @fails_at_once()
     def look_or_defer(self, context: Context) -> Any:  # noqa: ANN401 - as of execute
@@ -79,8 +83,20 @@ class PollingSensor(DeferrablePolling, BaseSensorOperator):
         trigger = self._build_trigger(context)
         outcome = self._look(trigger, context)
         if not outcome:
+            self.note_wait(context, self._missing, trigger.deadline)
             self.wait_in_triggerer(trigger)
         return outcome.xcom_value
+
+    def note_wait(self, context: Context, missing: str, deadline: float) -> None:
+        """Note in the journal of a move what is waited for.
+
+        Args:
+            context: Airflow's.
+            missing: What was not there at the first look.
+            deadline: When the wait ends, in seconds since 1970.
+        """
+        if getattr(self, "move", None) is not None:
+            note_wait(mover_of(self, context), f"{self.wait_for}: {missing}", deadline)
 
     def _build_trigger(self, context: Context) -> PollingTrigger:
         return self.new_trigger(

@@ -8,12 +8,16 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Basis, Positions, Translation, check_positions
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.planning.checks import find_connect_problems
 from airflow_mm2_offsets.planning.ids import read_ids
 from airflow_mm2_offsets.planning.offset_evidence import PairWatermarks
 from airflow_mm2_offsets.planning.plan import still_copying
 from airflow_mm2_offsets.planning.source_ends import SourceEnds, ends_to_json
 from airflow_mm2_offsets.spark.position_ids import check_ids
 from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
+
+CONNECT_SECONDS = 15.0
+"""How long what Connect has said counts."""
 
 
 class ReplicatedTrigger(PollingTrigger):
@@ -50,6 +54,8 @@ class ReplicatedTrigger(PollingTrigger):
         self._ends: object = None
         self._seen: SourceEnds = {}
         self._quiet_since = 0.0
+        self._problems: list[str] = []
+        self._ask_connect_at = 0.0
 
     def poll(self) -> Done | NotYet:
         """Read what is new on the clusters."""
@@ -60,11 +66,18 @@ class ReplicatedTrigger(PollingTrigger):
         behind = still_copying(pair, positions, self._seen)
         if not behind:
             return self._done()
-        reason = "; ".join(map(_describe, behind))
+        reason = "; ".join([*self._why_not_copied(pair, positions), *map(_describe, behind)])
         if self._has_been_quiet(pair, behind):
             self.log.warning("Neither cluster has changed for %s s: %s", self.quiet_after, reason)
             return self._done()
         return NotYet(reason=reason)
+
+    def _why_not_copied(self, pair: ClusterPair, positions: Positions) -> list[str]:
+        """Return what Connect says against the copying; it is asked seldom."""
+        if time.monotonic() >= self._ask_connect_at:
+            self._problems = find_connect_problems(pair, positions)
+            self._ask_connect_at = time.monotonic() + CONNECT_SECONDS
+        return self._problems
 
     def _done(self) -> Done:
         return Done(result={"source_ends": ends_to_json(self._seen)})

@@ -172,6 +172,7 @@ def test_one_of_two_tasks_has_failed(night: Night, source: TopicJob, writer: Wri
     message = night.waits_in_vain()
     assert f"{writer.topic}[{BUSY}] at {COPIED + 1}" in message
     assert f"{writer.topic}[{QUIET}]" not in message
+    assert f"of connector {made.name} is FAILED" in message
     assert night.report()["outcome"] == "given up"
     assert night.is_untouched()
 
@@ -265,6 +266,7 @@ def test_a_way_home_before_the_reverse_mirror_has_copied(
         night.run_from("stop_source", "wait_replicated")
         message = night.waits_in_vain()
         assert f"{writer.topic}[{QUIET}] at {COPIED + 8}" in message
+        assert f"connector {back.name} is PAUSED; resume it" in message
         assert night.report()["outcome"] == "given up"
         assert night.is_untouched()
         back.ask("PUT", "/resume")

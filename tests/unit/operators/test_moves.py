@@ -1,5 +1,6 @@
 """A whole move, task by task, through the job's journal: there, home, and given up."""
 
+from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +33,7 @@ from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
 from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.task_groups import STEPS, failover_tasks
+from tests.unit.operators.clusters import Clusters
 from tests.unit.operators.mover import WAITS, Mover
 
 
@@ -246,6 +248,28 @@ def test_the_forecast_counts_with_what_the_user_knows(mover: Mover) -> None:
     mover.run(TranslateOffsetsOperator, options='{"max_rate": 7}')
     forecast = mover.worker.xcoms["TranslateOffsetsOperator", "forecast"]
     assert forecast["request"]["max_rate"] == 7
+
+
+def test_a_wait_is_told_with_its_deadline(mover: Mover, clusters: Clusters) -> None:
+    """The journal has what is missing, and until when; whatever comes next ends it."""
+    clusters.source.produce("orders", 0, [b"new"] * 3)
+    mover.source.commit(0, 12, 6, 3, 2)
+    waiting = mover.worker.run(mover.task(StopSparkStreamingOperator, deferrable=True))
+    assert waiting.type == "DeferTask"
+    status = overview_of(mover.job, UPath).moves[-1]
+    assert status.waits_for == "the proof that the Spark job has stopped"
+    mover.stop(mover.source.folder)
+    assert overview_of(mover.job, UPath).moves[-1].waits_for is None
+    task = mover.task(Mm2ReplicatedSensor, timeout=600, deferrable=True)
+    assert mover.worker.run(task).type == "DeferTask"
+    status = overview_of(mover.job, UPath).moves[-1]
+    assert status.waits_for is not None
+    assert "everything before the positions: orders[0] at 12" in status.waits_for
+    assert status.deadline is not None
+    left = (status.deadline - datetime.now(UTC)).total_seconds()
+    assert 500 < left < 601
+    failed = status.with_cause("wait_replicated: waited 600 s")
+    assert (failed.waits_for, failed.deadline) == (None, None)
 
 
 def test_a_move_above_its_thresholds_asks_a_person(mover: Mover) -> None:

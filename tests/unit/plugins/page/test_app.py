@@ -67,8 +67,8 @@ class Pages:
         mover.record(mover.ask(), Event.PROVE, proof="acknowledged")
         numbers = {"lost_at_most": 3, "read_again_at_most": 12, "refused": 0}
         mover.record(mover.find(), Event.NOTE, numbers=numbers, plan="/plan.json")
-        asked = {"asked_of": "x", "asked_in": "approve", "asked_until": "2026-01-01T02:00:00+00:00"}
-        mover.record(mover.find(), Event.NOTE, **asked)
+        asked = {"asked_of": "x", "asked_in": "approve", "waits_for": "a person's answer"}
+        mover.record(mover.find(), Event.NOTE, **asked, until="2099-01-01T02:00:00+00:00")
         return mover
 
     def insert(self, model: Any, **values: Any) -> None:  # noqa: ANN401 - a table
@@ -136,7 +136,7 @@ class TestJobs:
         mover = pages.move()
         row = pages.row(pages.get(), "orders", "clicks")
         assert f"east {pages.folder}/east/orders" in row
-        assert "stopped waits for a person's answer, until 2026-01-01 02:00:00 UTC" in row
+        assert "stopped waits for a person's answer, until 2099-01-01 02:00:00 UTC" in row
         assert "lost at most 3, read again at most 12" in row
         mover.record(mover.find(), Event.HAND_OVER, starting_offsets="{}")
         mover.record(mover.find(), Event.ARRIVE)
@@ -207,7 +207,7 @@ class TestRun:
         pages.add_task("verify", "skipped")
         text = pages.get("run", dag_id=DAG, run_id=RUN)
         answer = f"<../../dags/{DAG}/runs/{RUN}/tasks/approve/required_actions>"
-        assert "Waits for a person's answer, until 2026-01-01 02:00:00 UTC" in text
+        assert "Waits for a person's answer, until 2099-01-01 02:00:00 UTC" in text
         assert f"Answer here {answer}" in text
         assert "Down so far" in text
         assert "Lost at most 3" in text
