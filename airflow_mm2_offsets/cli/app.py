@@ -44,7 +44,8 @@ _JOBS = LazyGroup(
         "list": Entry(
             module="jobs",
             function="list_",
-            help="Show where each job runs, and since when; a journal that can't be read hides no other.",
+            help="Show where each job runs, and since when; a journal that can't be read hides no "
+            "other.",
             example="LIST_EXAMPLE",
         ),
         "show": Entry(
