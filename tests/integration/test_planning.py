@@ -53,9 +53,19 @@ def test_offsets_differ_in_every_way(mirrored: MirroredTopic) -> None:
 
 
 def test_no_answer_loses_a_record(mirrored: MirroredTopic, answers: list[Translation]) -> None:
-    """Every position has an answer, no answer is above the truth, and the bounds contain it."""
+    """Every position has an answer, no answer is above the truth, and the bounds contain it.
+
+    Where MirrorMaker 2 has left out the sync of a beginning, nothing shows that it copied again.
+    """
     assert {answer.status for answer in answers} <= {Status.EXACT, Status.BOUNDED}
-    wrong = [each for each in answers if not holds(each, mirrored)]
+    lost = [
+        each
+        for each in answers
+        if each.target is None or each.target > mirrored.truth(each.partition, each.position)
+    ]
+    assert [beside_truth(each, mirrored) for each in lost] == []
+    shown = [each for each in answers if mirrored.is_shown(each.partition, each.position)]
+    wrong = [each for each in shown if not holds(each, mirrored)]
     assert [beside_truth(each, mirrored) for each in wrong] == []
 
 
