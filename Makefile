@@ -8,6 +8,7 @@ DEMO := $(VENV)/.demo
 READY := $(VENV)/.ready
 RECIPES := build/recipes
 DOCS := build/docs-venv
+UNPACKED := --config-settings-package=pyspark:--build-option=--compression=stored
 PLATFORMS := --constraint tests/recipes-constraints.txt --editable '.[dev]' apache-airflow-providers-cncf-kubernetes apache-airflow-providers-google
 SITE := --constraint constraints.txt --group docs
 
@@ -66,7 +67,7 @@ recipes: $(RECIPES)/.ready  ## Run the recipes whose providers need an environme
 $(RECIPES)/.ready: $(READY) tests/recipes-constraints.txt
 	@echo "making the environment of Kubernetes' and Google's providers (once, about a minute)"
 	@$(BIN)/uv venv --quiet --clear --seed --python $(BIN)/python $(RECIPES)
-	@$(BIN)/uv pip install --quiet --python $(RECIPES)/bin/python $(PLATFORMS) || $(RECIPES)/bin/python -m pip install --quiet $(PLATFORMS)
+	@$(BIN)/uv pip install --quiet --python $(RECIPES)/bin/python $(UNPACKED) $(PLATFORMS) || $(RECIPES)/bin/python -m pip install --quiet $(PLATFORMS)
 	@touch $@
 
 e2e: $(READY)  ## Run the failover on real Airflow, Spark, Kafka and MirrorMaker 2

@@ -70,9 +70,15 @@ def test_records_that_differ_are_found_exactly(
     mine = [answer for answer in answers if answer.partition == partition]
     assert len(mine) == PLANS
     shown = [each for each in mine if mirrored.is_shown(partition, each.position)]
-    assert shown
     wrong = [each for each in shown if not is_true(each, mirrored)]
     assert [beside_truth(each, mirrored) for each in wrong] == []
+
+
+def test_syncs_show_where_copying_began(
+    mirrored: MirroredTopic, answers: list[Translation]
+) -> None:
+    """Of whole topic-partitions MirrorMaker 2 may leave the first sync out, and not of all."""
+    assert any(mirrored.is_shown(each.partition, each.position) for each in answers)
 
 
 @pytest.mark.parametrize("asked", [True, False])

@@ -179,6 +179,13 @@ def test_the_next_records_that_were_skipped_may_have_older_copies() -> None:
     assert index.translate(TOPIC, 0, 21).target == 17
 
 
+def test_what_an_epoch_passes_over_at_once_may_have_its_copy_before_it() -> None:
+    """The copy before 7 -> 8 may be of 8, 9 or 10: up to 11 -> 11 one of them is passed over."""
+    index = index_of((0, 0), (6, 6), (7, 8), (11, 11))
+    assert index.translate(TOPIC, 0, 8).low == 7
+    assert index.translate(TOPIC, 0, 11).target == 11
+
+
 def test_what_was_copied_before_the_cut_is_waited_for() -> None:
     """Of a recreated target, copies before the first sync may be of records after it."""
     cut = PartitionSyncs(beginning=Beginning(history=History.LATE))
