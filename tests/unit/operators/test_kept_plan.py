@@ -176,4 +176,4 @@ def test_a_path_that_no_plan_can_be_kept_in_is_refused(worker: Worker, path: str
     """A plan that was not kept is not pushed: a retry could move a position."""
     with pytest.raises(ConfigurationError, match=r"run\.json is out of reach"):
         worker.run(translate(positions=AT_4, plan_path=path))
-    assert not worker.xcoms
+    assert not worker.results

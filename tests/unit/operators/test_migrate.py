@@ -67,7 +67,7 @@ def test_what_is_not_exact_needs_a_word(worker: Worker, tmp_path: Path) -> None:
     blind = {"read_source": False, "max_evidence_bytes": 0}
     with pytest.raises(TranslationRefusedError, match=r"orders\[0\] at 7: bounded"):
         worker.run(_migrate(job, options=blind))
-    assert not worker.xcoms
+    assert not worker.results
     worker.run(_migrate(job, options=blind, allow=["bounded"]))
     assert worker.xcoms["migrate", "return_value"]["max_reread"] > 0
     assert "lower bounds" in worker.xcoms["migrate", "summary"]

@@ -96,7 +96,7 @@ def test_without_positions_nothing_is_translated(worker: Worker) -> None:
     message = r"^task translate: give move, positions or checkpoint; none is given$"
     with pytest.raises(ConfigurationError, match=message):
         worker.run(translate())
-    assert not worker.xcoms
+    assert not worker.results
 
 
 def test_a_strategy_that_is_none_is_refused(worker: Worker) -> None:

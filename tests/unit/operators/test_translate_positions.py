@@ -76,7 +76,7 @@ def test_what_is_no_position_is_refused(
     """The error names task, argument, place and value; nothing is pushed."""
     with pytest.raises(PositionError, match=f"^task translate: positions: {problem}"):
         worker.run(translate(positions=positions))
-    assert not worker.xcoms
+    assert not worker.results
 
 
 def test_a_wrong_pending_batch_is_named(worker: Worker) -> None:

@@ -58,7 +58,7 @@ def test_a_step_refuses_it(
     with pytest.raises(ConfigurationError, match=problem) as caught:
         mover.worker.run(task)
     assert isinstance(caught.value, AirflowFailException)
-    assert mover.worker.xcoms == {}
+    assert mover.worker.results == {}
 
 
 @pytest.mark.parametrize(("move", "problem"), WRONG)

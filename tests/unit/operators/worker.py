@@ -51,6 +51,7 @@ except ImportError:  # before Airflow 3.2
 
     encode = BaseSerialization.serialize  # type: ignore[assignment]
 
+from airflow_mm2_offsets.operators.links import PROBLEM
 from airflow_mm2_offsets.triggers.polling import PollingTrigger
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -82,6 +83,11 @@ class Worker:
     """The end of the first look of a task in reschedule mode."""
     try_id: UUID | None = None
     """Of the task's last try: Airflow keeps it when a deferred task goes on."""
+
+    @property
+    def results(self) -> dict[tuple[str, str], Any]:
+        """All XComs but the messages of failed tasks: a task that fails keeps its own."""
+        return {place: value for place, value in self.xcoms.items() if place[1] != PROBLEM}
 
     def send(self, msg: object) -> object:
         """Answer one message of the task."""
