@@ -10,6 +10,7 @@ from upath import UPath
 from airflow_mm2_offsets.core.policy import PLANNED
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
+from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.moves.move import Mover, job_at
 from airflow_mm2_offsets.moves.stopping import Withdrawal, withdraw
 from airflow_mm2_offsets.spark.control import StopProof, read_acknowledgement
@@ -40,9 +41,10 @@ def test_a_job_that_does_not_answer_fails_the_stop(worker: Worker, job: Job) -> 
     assert str(caught.value).startswith("waited 0 s for the proof that the Spark job has stopped: ")
     assert f"holds no answer to {REQUEST_ID} (driver h:7, heartbeat 1)" in str(caught.value)
     assert job.requested_stop() is None
+    assert [each.event for each in job.entries()] == [Event.ASK, Event.NOTE, Event.WITHDRAW]
     # Tried again, the same run asks again.
     worker.run(stop_task())
-    assert job.requested_stop() == "failover:manual__1#3"
+    assert job.requested_stop() == "failover:manual__1#4"
 
 
 def test_airflow_ends_the_wait_where_the_trigger_can_not(worker: Worker, job: Job) -> None:
