@@ -124,6 +124,6 @@ def test_a_second_run_that_names_the_cluster_moves_no_job_back(mover: Mover) -> 
     Job.at(Path(mover.job.homes[1].folder)).beat(2)
     mover.worker.run_id = "manual__2"
     second = Failover.of(mover, to="target")
-    with pytest.raises(HandoverError, match="is at target"):
+    with pytest.raises(HandoverError, match="is already at target"):
         second.run("stop_source")
     assert len(mover.worker.triggered) == 1
