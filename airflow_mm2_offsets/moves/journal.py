@@ -42,7 +42,7 @@ run. Where the table gives only "own", others are refused.
   more. So a ``hand over`` names the last entry that it was decided by, and is refused if the stop
   was proved anew since.
 - ``submit`` comes before a start. A second try has an entry of its own: the caller sees the first.
-- ``note`` adds facts: the plan, who approved it.
+- ``note`` adds facts: the plan, who approved it, what a task waits for.
 - ``settle`` is a person's word for where the job runs. It names the last entry that the person has
   seen.
 """

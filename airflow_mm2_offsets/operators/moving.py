@@ -122,16 +122,20 @@ def ended_run(last: Entry | None) -> str | None:
         return None
 
 
-def note_wait(mover: Mover, waits_for: str, deadline: float) -> None:
+def note_wait(
+    mover: Mover, waits_for: str, deadline: float, *, ends_with: Event | None = None
+) -> None:
     """Note in a move's journal what a task is about to wait for; whatever comes next ends it.
 
     Args:
         mover: The run's.
         waits_for: What is missing.
         deadline: When the task gives up, in seconds since 1970.
+        ends_with: What the task records at the end of the wait. A move that has it already notes no
+            wait: the same once more is no new entry, and would end none.
     """
     move = mover.find()
-    if move.number:
+    if move.number and (ends_with is None or move.entry(ends_with) is None):
         until = datetime.fromtimestamp(deadline, UTC).isoformat(timespec="seconds")
         mover.record(move, Event.NOTE, waits_for=without_login(waits_for), until=until)
 

@@ -308,7 +308,8 @@ class StopSparkStreamingOperator(DeferrablePolling):
             poll_interval=self.poll_interval,
             **settings,
         )
-        note_wait(self._mover(context), self.wait_for, trigger.deadline)
+        mover = self._mover(context)
+        note_wait(mover, self.wait_for, trigger.deadline, ends_with=Event.PROVE)
         if self.deferrable:
             self.wait_in_triggerer(trigger, method_name)
         proof: dict[str, Any] = getattr(self, method_name)(context, trigger.wait())

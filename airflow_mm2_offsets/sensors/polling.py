@@ -3,7 +3,7 @@
 import time
 from abc import abstractmethod
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow.providers.common.compat.sdk import (
     AirflowSensorTimeout,
@@ -12,6 +12,7 @@ from airflow.providers.common.compat.sdk import (
     PokeReturnValue,
 )
 
+from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.moving import mover_of, note_wait
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
@@ -29,6 +30,9 @@ class PollingSensor(DeferrablePolling, BaseSensorOperator):
     """
 
     timeout_kind = AirflowSensorTimeout
+    ends_with: ClassVar[Event | None] = None
+    """What the sensor records in the journal of a move at the end of its wait; see ``note_wait``.
+    None: whatever it records is new."""
 
     def __init__(
         self,
@@ -88,15 +92,20 @@ class PollingSensor(DeferrablePolling, BaseSensorOperator):
         return outcome.xcom_value
 
     def note_wait(self, context: Context, missing: str, deadline: float) -> None:
-        """Note in the journal of a move what is waited for.
+        """Note in the journal of a move what is waited for; once, also if it is rescheduled.
 
         Args:
             context: Airflow's.
             missing: What was not there at the first look.
             deadline: When the wait ends, in seconds since 1970.
         """
-        if getattr(self, "move", None) is not None:
-            note_wait(mover_of(self, context), f"{self.wait_for}: {missing}", deadline)
+        if getattr(self, "move", None) is None:
+            return
+        instance: Any = context["ti"]
+        if self.reschedule and instance.get_first_reschedule_date(context) is not None:
+            return  # each look has a process of its own, and the deadline is that of the first
+        waits_for = f"{self.wait_for}: {missing}"
+        note_wait(mover_of(self, context), waits_for, deadline, ends_with=self.ends_with)
 
     def _build_trigger(self, context: Context) -> PollingTrigger:
         return self.new_trigger(

@@ -81,6 +81,7 @@ class SparkStoppedSensor(PollingSensor):
     )
     wait_for = CancelledJobTrigger.wait_for
     error = StopError
+    ends_with = Event.PROVE
 
     def __init__(
         self,

@@ -31,6 +31,7 @@ from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
 from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
 from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
+from airflow_mm2_offsets.sensors.stopped import SparkStoppedSensor
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.task_groups import STEPS, failover_tasks
 from tests.unit.operators.clusters import Clusters
@@ -55,7 +56,9 @@ def test_a_job_is_moved(mover: Mover) -> None:
     assert (mover.fence(east), fence.topics) == (FenceState.MOVED, "orders")
     mover.begin(Path(west.folder), 9, 6, 3, 2)
     mover.run(SparkStartedSensor, **WAITS)
-    assert mover.events() == ["ask", "prove", "note", "note", "hand over", "arrive"]
+    # Noted are the wait for the proof, what MirrorMaker 2 has copied, and the plan.
+    noted = ["ask", "note", "prove", "note", "note", "hand over", "arrive"]
+    assert mover.events() == noted
     last = mover.entries()[-1]
     assert (last.state, last.home) == (State.HOME, west.folder)
 
@@ -165,7 +168,7 @@ class TestRollBack:
         mover.worker.run(mover.task(StopSparkStreamingOperator, deferrable=True))
         answer = mover.run(RollbackFailoverOperator)
         assert (answer["done"], answer["job"]) == ("rolled_back", "runs")
-        assert mover.events() == ["ask", "withdraw"]
+        assert mover.events() == ["ask", "note", "withdraw"]
 
     def test_after_the_hand_over_it_refuses(self, mover: Mover) -> None:
         """And says what to do."""
@@ -272,6 +275,31 @@ def test_a_wait_is_told_with_its_deadline(mover: Mover, clusters: Clusters) -> N
     assert (failed.waits_for, failed.deadline) == (None, None)
 
 
+def test_a_stop_that_is_proved_again_is_no_wait(mover: Mover) -> None:
+    """A retry adds nothing to the journal, so that nothing would end its wait there."""
+    mover.stop(mover.source.folder)
+    entries = mover.entries()
+    looks = {"quiet_period": 0.05, "poll_interval": 0.02, "deferrable": True}
+    mover.run(StopSparkStreamingOperator, timeout=1200, **looks)
+    assert mover.entries() == entries
+    assert overview_of(mover.job, UPath).moves[-1].waits_for is None
+
+
+def test_a_wait_that_is_rescheduled_is_told_once(mover: Mover, clusters: Clusters) -> None:
+    """Each look is a process of its own; the deadline stays that of the first."""
+    clusters.source.produce("orders", 0, [b"new"] * 3)
+    mover.source.commit(0, 12, 6, 3, 2)
+    mover.stop(mover.source.folder)
+    modes = {"mode": "reschedule", "deferrable": False}
+    for timeout in (600, 1200):
+        task = mover.task(Mm2ReplicatedSensor, timeout=timeout, **modes)
+        assert mover.worker.run(task).type == "RescheduleTask"
+    assert mover.events() == ["ask", "note", "prove", "note"]
+    deadline = overview_of(mover.job, UPath).moves[-1].deadline
+    assert deadline is not None
+    assert (deadline - datetime.now(UTC)).total_seconds() < 601
+
+
 def test_a_move_above_its_thresholds_asks_a_person(mover: Mover) -> None:
     """The page shows the status, the forecast, where the job goes, and what Reject leads to."""
     mover.stop(mover.source.folder)
@@ -357,7 +385,8 @@ class TestTakeOver:
         mover.steps.record(mover.steps.find(), Event.WITHDRAW)
         undone = mover.run(RollbackFailoverOperator)
         assert undone["job"] == "stopped"
-        assert mover.events() == ["ask", "withdraw", "ask", "prove", "return", "arrive"]
+        withdrawn = ["ask", "note", "withdraw"]
+        assert mover.events() == [*withdrawn, "ask", "prove", "return", "arrive"]
 
 
 class TestPlatform:
@@ -395,10 +424,23 @@ class TestPlatform:
         with pytest.raises(HandoverError, match="may have submitted the job"):
             mover.run_task(dag.get_task("start_target"))
         assert calls == ["cancel", "submit"]
-        names = ["ask", "note", "note", "prove", "note", "note", "hand over", "submit", "submit"]
-        assert mover.events() == names
-        proof = mover.entries()[3].facts
+        stopped = ["ask", "note", "note", "note", "prove"]
+        handed_over = ["note", "note", "hand over"]
+        assert mover.events() == [*stopped, *handed_over, "submit", "submit"]
+        _, may_end, has_ended, waits, proof, *_ = (each.facts for each in mover.entries())
+        assert may_end == {"ended_by": "The cancel by the task cancel_source"}
+        assert has_ended["has_ended"] is True
+        assert waits["waits_for"].startswith(SparkStoppedSensor.wait_for)
         assert proof["basis"].startswith("quiet checkpoint after cancel by PythonOperator")
+
+    def test_a_silence_that_is_proved_again_is_no_wait(self, mover: Mover) -> None:
+        """What it proves may be the same as before, and would end no wait in the journal."""
+        dag = self._group(mover, [])
+        for name in ("cancel_source", "stop_source"):
+            mover.run_task(dag.get_task(name))
+        mover.run(SparkStoppedSensor, quiet_period=0.05, **{**WAITS, "timeout": 1200})
+        assert [each.event for each in mover.entries() if "waits_for" in each.facts] == [Event.NOTE]
+        assert overview_of(mover.job, UPath).moves[-1].waits_for is None
 
     def test_a_platform_with_a_token_is_asked_again(self, mover: Mover) -> None:
         """It starts one job of several submits."""

@@ -77,15 +77,20 @@ def test_a_stop_from_request_to_proof(worker: Worker, job: Job) -> None:
 
 
 def test_a_retry_asks_once(worker: Worker, job: Job) -> None:
-    """Run again before and after the answer, the task adds nothing to the journal."""
+    """Before the answer each try notes only its own deadline; after the proof it adds nothing."""
     worker.conf = {"folder": str(job.folder)}
-    worker.run(stop_task())
-    worker.run(stop_task())
-    assert len(job.entries()) == 1
+    for timeout in (600, 1200):
+        deferred = worker.run(stop_task(timeout=timeout))
+    asked, *waits = job.entries()
+    assert (asked.event, job.requested_stop()) == (Event.ASK, REQUEST_ID)
+    assert [each.event for each in waits] == [Event.NOTE, Event.NOTE]
+    assert all({*each.facts} == {"waits_for", "until"} for each in waits)
     job.acknowledge()
-    first = _finish(worker, worker.run(stop_task()))
+    first = _finish(worker, deferred)
+    entries = job.entries()
+    assert [each.event for each in entries[3:]] == [Event.PROVE]
     again = _finish(worker, worker.run(stop_task()))
-    assert (first, len(job.entries())) == (again, 2)
+    assert (again, job.entries()) == (first, entries)
 
 
 def test_a_task_that_is_killed_withdraws_its_stop(worker: Worker, job: Job) -> None:
@@ -97,8 +102,9 @@ def test_a_task_that_is_killed_withdraws_its_stop(worker: Worker, job: Job) -> N
     # The trigger that another try left behind does not wait for an answer that can't come.
     (event,) = events(rebuild(deferred))
     assert f"the stop '{REQUEST_ID}' was withdrawn" in event["error"]["message"]
+    assert [each.event for each in job.entries()] == [Event.ASK, Event.NOTE, Event.WITHDRAW]
     worker.run(stop_task())
-    assert job.requested_stop() == "failover:manual__1#3"
+    assert job.requested_stop() == "failover:manual__1#4"
 
 
 def test_a_kill_that_lacks_its_connection_is_not_retried(worker: Worker, job: Job) -> None:
@@ -144,9 +150,9 @@ def test_a_new_run_gets_over_a_job_that_a_failed_one_has_stopped(worker: Worker,
     _finish(worker, deferred)
     worker.run_id = "manual__2"
     result = _finish(worker, worker.run(stop_task()))
-    assert (result["request_id"], result["proof"]) == ("failover:manual__2#3", "acknowledged")
+    assert (result["request_id"], result["proof"]) == ("failover:manual__2#4", "acknowledged")
     assert (result["batch_id"], result["clean"]) == (0, True)
-    assert job.requested_stop() == "failover:manual__2#3"
+    assert job.requested_stop() == "failover:manual__2#4"
 
 
 @pytest.mark.parametrize("state", ["running", "queued"])
@@ -175,7 +181,7 @@ def test_the_job_of_a_run_that_has_ended_is_taken_over(
     worker.run_states["failover", "manual__1"] = state
     worker.run_id = "manual__2"
     worker.run(stop_task())
-    assert job.requested_stop() == "failover:manual__2#2"
+    assert job.requested_stop() == "failover:manual__2#3"
 
 
 def test_a_folder_where_no_job_has_run_is_refused(worker: Worker, tmp_path: Path) -> None:
