@@ -57,19 +57,19 @@ def parse_plan_settings(values: Mapping[str, object]) -> PlanOptions:
 
 
 def parse_trial_settings(
-    task: BaseOperator, plan_options: Mapping[str, Any] | str | None, **defaults: object
+    task: BaseOperator, options: Mapping[str, Any] | str | None, **defaults: object
 ) -> TrialSettings:
     """Return what a task is to try a plan with.
 
     Args:
         task: The task; messages name it.
-        plan_options: Values by the names of ``PLAN_SETTINGS``, or the same as JSON text.
-        defaults: Values that count where ``plan_options`` has none.
+        options: Values by the names of ``PLAN_SETTINGS``, or the same as JSON text.
+        defaults: Values that count where ``options`` has none.
 
     Raises:
         ConfigurationError: A name is unknown, or a value is invalid.
     """
-    values = {**defaults, **_parse_mapping(task, plan_options)}
+    values = {**defaults, **_parse_mapping(task, options)}
     return TrialSettings(
         options=parse_plan_settings(values),
         skip_damaged=parse_truth(task.task_id, SKIP_DAMAGED, values.get(SKIP_DAMAGED)),
@@ -120,19 +120,19 @@ def _parse_rate(text: str | None) -> float | None:
 
 
 def _parse_mapping(
-    task: BaseOperator, plan_options: Mapping[str, Any] | str | None
+    task: BaseOperator, options: Mapping[str, Any] | str | None
 ) -> Mapping[str, Any]:
-    value: Any = plan_options
+    value: Any = options
     if isinstance(value, str):
         try:
             value = json.loads(value) if given(value) else None
         except ValueError:
-            value = plan_options
+            value = options
     if value is None:
         return {}
     if not isinstance(value, Mapping) or (set(value) - set(PLAN_SETTINGS)):
         raise ConfigurationError(
-            f"task {task.task_id}: plan_options is {plan_options!r}; give a mapping, or JSON, "
+            f"task {task.task_id}: options is {options!r}; give a mapping, or JSON, "
             f"with names of {', '.join(PLAN_SETTINGS)}"
         )
     return value
