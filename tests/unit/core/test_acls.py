@@ -17,7 +17,8 @@ ROW = re.compile(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
 def test_the_page_has_the_same_table() -> None:
     """Each task has a row, with who uses it and its rights."""
-    rows = {task: (used, rights) for task, used, rights in ROW.findall(PAGE.read_text())}
+    page = PAGE.read_text()
+    rows = {task: (used, rights) for task, used, rights in ROW.findall(page)}
     assert rows == {
         each.task: (
             ", ".join(name if " the " in f" {name}" else f"`{name}`" for name in each.used_by),
@@ -25,9 +26,7 @@ def test_the_page_has_the_same_table() -> None:
         )
         for each in TASK_RIGHTS
     }
-    (sentence,) = re.findall(
-        r"^These ask no Kafka cluster: (.+)\.$", PAGE.read_text(), re.MULTILINE
-    )
+    (sentence,) = re.findall(r"^These ask no Kafka cluster: (.+)\.$", page, re.MULTILINE)
     assert sentence == ", ".join(f"`{name}`" for name in WITHOUT_RIGHTS)
 
 
