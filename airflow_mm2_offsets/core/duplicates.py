@@ -6,13 +6,15 @@ new epoch comes late: the duplicate copies made before it lie unseen on the targ
 last sync of the old epoch and the first one of the new.
 
 The free target offsets between those two syncs bound how many duplicates fit. The number of
-records between two syncs is estimated as the smaller one of their steps, as in ``lows``. The
-estimate decides how high an answer's upper bound is and how far evidence is read. It never decides
-how low an answer is.
+records between two syncs is estimated as the smaller one of their steps, as in ``lows``; where
+duplicates may lie between them, by the fewest records of the steps before. The estimate decides
+how high an answer's upper bound is and how far evidence is read. It never decides how low an answer
+is.
 """
 
 from bisect import bisect_left, bisect_right
 from heapq import heappop, heappush
+from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from airflow_mm2_offsets.core.epochs import PartitionSyncs
 
 _begin = attrgetter("begin")
+_STEPS = 100
+"""Of how many steps the records for each source offset are estimated."""
 
 
 class RewindRun(NamedTuple):
@@ -55,8 +59,17 @@ def rewind_runs_of(syncs: "PartitionSyncs") -> list[RewindRun]:
     return runs
 
 
-def rewind_after(syncs: "PartitionSyncs", position: int) -> SyncPoint | None:
-    """Return the newest rewind before which records from ``position`` on may be copied again."""
+def rewind_after(syncs: "PartitionSyncs", position: int, end: int) -> SyncPoint | None:
+    """Return the newest sync before which records from ``position`` on may be copied again.
+
+    Args:
+        syncs: The syncs of the partition.
+        position: The next offset to read on the source.
+        end: The target's end if duplicate copies may lie after the last sync, else 0; its last
+            offset counts as a sync.
+    """
+    if rewind := _rewind_in_tail(syncs, position, end):
+        return rewind
     if len(syncs.starts) == 1:
         return None
     return syncs.rewinds[bisect_right(syncs.rewinds, position, key=_begin) - 1].rewind
@@ -77,31 +90,40 @@ def recopied_from(syncs: "PartitionSyncs", number: int) -> int:
     return _back_from(syncs, syncs.upstream[start], before, start, free_offsets)
 
 
-def rewind_in_tail(syncs: "PartitionSyncs", position: int, end: int) -> SyncPoint | None:
-    """Return the target's end if records from ``position`` on may be copied again before it.
-
-    No sync shows that: the target offsets after the last sync may hold duplicate copies.
-    """
+def _rewind_in_tail(syncs: "PartitionSyncs", position: int, end: int) -> SyncPoint | None:
     last, free_offsets = syncs.last, end - 1 - syncs.last.downstream
     if position > last.upstream or free_offsets <= 0:
         return None
     begin = _back_from(syncs, last.upstream, syncs.starts[-1], len(syncs), free_offsets - 1)
-    return SyncPoint(last.upstream, end) if position >= begin else None
+    return SyncPoint(last.upstream, end - 1) if position >= begin else None
 
 
 def _back_from(
     syncs: "PartitionSyncs", begin: int, before: int, stop: int, free_offsets: int
 ) -> int:
     """Return the source offset about so many records before ``begin``, in one epoch."""
+    density = _density(syncs, before, stop)
     at = bisect_left(syncs.upstream, begin, before, stop) - 1
     while free_offsets > 0 and at >= before:
         records = _records(syncs, at) - (syncs.upstream[at + 1] - begin)
+        if at + 1 == stop:
+            # Duplicates may lie in this step: its numbers do not show its records.
+            records = int(records * density)
         if records >= free_offsets:
             return syncs.upstream[at] + records - free_offsets
         free_offsets -= max(1, records)
         begin = syncs.upstream[at]
         at -= 1
-    return max(0, begin - free_offsets)
+    return max(0, begin - int(free_offsets / density))
+
+
+def _density(syncs: "PartitionSyncs", before: int, stop: int) -> float:
+    """Return the fewest copies for each source offset in the last steps of an epoch, at most 1."""
+    first = max(before, stop - _STEPS - 1)
+    source_steps = pairwise(syncs.upstream[first:stop])
+    target_steps = pairwise(syncs.downstream[first:stop])
+    steps = zip(source_steps, target_steps, strict=True)
+    return min(((down - down0) / (up - up0) for (up0, up), (down0, down) in steps), default=1.0)
 
 
 def last_possible_duplicate(

@@ -10,7 +10,7 @@ from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket
 from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds, unsafe_offset
 from airflow_mm2_offsets.core.content import match_content, missing_records, skip_read
 from airflow_mm2_offsets.core.counting import count_records
-from airflow_mm2_offsets.core.duplicates import rewind_after, rewind_in_tail
+from airflow_mm2_offsets.core.duplicates import rewind_after
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import (
     NO_EVIDENCE,
@@ -157,9 +157,8 @@ def _bound(
             bounds = bounds.lowered(_low_of_missing(syncs, read, source, target))
         end = evidence.target.high if evidence.target else target.last + 1
         bounds = _skipping_read(bounds, bracket.position, source, target, end)
-    rewind = rewind_after(syncs, bracket.position)
-    if (end := suspect_tail(syncs, evidence)) - 1 > searched_to:
-        rewind = rewind_in_tail(syncs, bracket.position, end) or rewind
+    end = suspect_tail(syncs, evidence)
+    rewind = rewind_after(syncs, bracket.position, end if end - 1 > searched_to else 0)
     return bounds.raised(rewind) if rewind and rewind.downstream > searched_to else bounds
 
 

@@ -4,7 +4,11 @@ from operator import attrgetter
 
 from airflow_mm2_offsets.core import Basis, Evidence, SyncIndex, Translation, Watermarks
 from airflow_mm2_offsets.core.bracket import SyncPoint
-from airflow_mm2_offsets.core.duplicates import last_possible_duplicate, recopied_from
+from airflow_mm2_offsets.core.duplicates import (
+    last_possible_duplicate,
+    recopied_from,
+    rewind_after,
+)
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.rules import segments_with, suspect_tail
 from airflow_mm2_offsets.core.search_ranges import search_range, settled_sync, step_range
@@ -14,6 +18,7 @@ from airflow_mm2_offsets.kafka.ranges import OffsetRange
 MAX_WINDOW = 100_000
 """The most offsets of one partition that are read on either side."""
 
+_downstream = attrgetter("downstream")
 _MAY_BE_READ = frozenset(
     {Basis.SYNC, Basis.BETWEEN_SYNCS, Basis.BEFORE_FIRST_SYNC, Basis.COPYING_AGAIN}
 )
@@ -65,10 +70,12 @@ def find_ranges(
         return None
     is_bounded = answer.low != answer.high
     end = suspect_tail(syncs, evidence)
+    rewind = rewind_after(syncs, answer.position, end)
     duplicate = last_possible_duplicate(syncs, bracket, within=MAX_WINDOW, end=end)
+    duplicate = max(filter(None, (rewind, duplicate)), key=_downstream, default=None)
     first = bracket.before or SyncPoint(0, 0)
     if window is not step and segments.older_low(bracket) is not None:
-        first, duplicate = window.begin, None
+        first, duplicate = window.begin, rewind
     elif bracket.is_sync and step:
         window = step
     elif not is_bounded and duplicate is None:
@@ -95,10 +102,10 @@ def _ends(segments: Segments, end: SyncPoint, duplicate: SyncPoint | None) -> li
     """
     if duplicate is None:
         return [end]
-    furthest = max(duplicate, end, key=attrgetter("downstream"))
+    furthest = max(duplicate, end, key=_downstream)
     # What follows the position may be copied again up to there.
     settled = settled_sync(segments, furthest.downstream) or furthest
-    return [max(settled, furthest, key=attrgetter("downstream")), furthest, end]
+    return [max(settled, furthest, key=_downstream), furthest, end]
 
 
 def _range(

@@ -3,7 +3,7 @@
 import pytest
 
 from airflow_mm2_offsets.core.bracket import SyncPoint
-from airflow_mm2_offsets.core.duplicates import last_possible_duplicate
+from airflow_mm2_offsets.core.duplicates import last_possible_duplicate, recopied_from
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 
 
@@ -21,3 +21,17 @@ def test_duplicates_need_a_free_offset_each(rewound_to: SyncPoint, last: SyncPoi
     assert (
         last_possible_duplicate(syncs, bracket, within=1000, end=rewound_to.downstream + 1) == last
     )
+
+
+@pytest.mark.parametrize(
+    ("syncs", "begin"),
+    [
+        ([(0, 0), (100, 100), (150, 201)], 50),  # 50 records after 100, and 50 before
+        # Each second offset holds a record: 25 after 100, 50 before, and the rest before 0.
+        ([(100, 0), (200, 50), (250, 151)], 50),
+        ([(100, 0), (150, 101)], 50),  # Nothing is known of holes.
+    ],
+)
+def test_holes_leave_more_room_for_duplicates(syncs: list[tuple[int, int]], begin: int) -> None:
+    """Where source offsets hold fewer records, the copies of more of them fit."""
+    assert recopied_from(PartitionSyncs(syncs), 1) == begin

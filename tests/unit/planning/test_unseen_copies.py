@@ -246,3 +246,21 @@ def test_a_wait_goes_on_while_older_copies_count(clusters: Pair) -> None:
     world = Copied(clusters, 0, [*range(100), *range(50, 60)], [(0, 0), (99, 99), (50, 100)])
     for committed in (None, 59):
         assert world.waits(60, committed=committed), committed
+
+
+def test_a_source_with_holes_hides_no_second_copy(clusters: Pair) -> None:
+    """Half of the source's offsets are markers, so the target grows by less than the source.
+
+    MirrorMaker 2 copied the records 0 to 15, was killed, and copied 4 to 22. Its last sync is older
+    than the kill: only the records after it show that the answer is not the first copy.
+    """
+    records, copies = range(23), [*range(16), *range(4, 23)]
+    clusters.source.create_topic("orders", partitions=4)
+    for record in records:
+        clusters.write("orders", [record])
+        clusters.source.skip_offsets(*ORDERS, 1)
+    clusters.copy("orders", copies)
+    clusters.sync("orders", (28, 14), (30, 15))
+    pair = replace(clusters.pair, connect=connect({ORDERS: 2 * len(records) - 1}))
+    answer = _answer(plan_failover(pair, {"orders": {0: 7}}))
+    assert (answer.status, answer.target) == (Status.EXACT, 16)
