@@ -113,7 +113,7 @@ def show(*, name: Name, jobs: Jobs) -> Answer:
 
     found = overview_of(find_job_of(name, jobs, "JOB", open_path), open_path)
     last = found.last_move.to_lines() if found.last_move else []
-    return Answer(text="\n".join([str(found), *last]), data=found.to_json())
+    return Answer(text="\n".join([found.place, *last]), data=found.to_json())
 
 
 @grouped
@@ -240,9 +240,9 @@ def stop(
     proof = stop_job(
         job, by=_person(), open_path=open_path, rules=rules, timeout=timeout, progress=say
     )
-    batch = "no batch" if proof["batch_id"] is None else f"batch {proof['batch_id']}"
+    batch = "" if proof["batch_id"] is None else f" after batch {proof['batch_id']}"
     return Answer(
-        text=f"Stopped after {batch} ({proof['proof']}): no driver starts there, until a failover "
+        text=f"Stopped{batch} ({proof['proof']}): no driver starts there, until a failover "
         f"moves the job, or you let it run again: {settle_command(job.journal, proof['home'])}",
         data={"job": job.name, "journal": job.journal, **proof},
     )

@@ -35,8 +35,8 @@ class JobOverview:
 
     @property
     def since(self) -> datetime | None:
-        """When it came to where it is; None: it has never moved."""
-        came = {Event.ARRIVE, Event.SETTLE}
+        """When it came to where it is, or was handed over to it; None: it has never moved."""
+        came = {Event.HAND_OVER, Event.ARRIVE, Event.SETTLE}
         return next((each.at for each in reversed(self.entries) if each.event in came), None)
 
     @property
@@ -67,11 +67,20 @@ class JobOverview:
             "moves": [each.to_json() for each in self.moves],
         }
 
-    def __str__(self) -> str:
-        """Return one line."""
+    @property
+    def place(self) -> str:
+        """Where it is, as one line."""
         since = f" since {self.since.isoformat(timespec='seconds')}" if self.since else ""
-        line = f"{self.job.name}: at {self.home}{since}"
-        return f"{line}; {self.moves[-1].sentence()}" if self.is_moving else line
+        return f"{self.job.name}: at {self.home}{since}"
+
+    def __str__(self) -> str:
+        """Return where it is, and the move that is under way, as one line."""
+        last = self.last_move
+        if not self.is_moving or last is None:
+            return self.place
+        way = f"{last.policy} move to {last.there}: " if last.there else ""
+        since = f" since {last.since.isoformat(timespec='seconds')}" if last.since else ""
+        return f"{self.place}; {way}{last.state}{since}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

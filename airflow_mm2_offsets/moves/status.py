@@ -43,6 +43,15 @@ _NEXT: Final = {
     "correct what the failed task names, then start a new drill.",
 }
 """What a person does next, in each state; ``asked``: while the move waits for an answer."""
+_NEXT_OF_STOP: Final = {
+    **_NEXT,
+    "stopping": "{job} is being stopped at {here}, and runs until it answers. If the command that "
+    "stops it has ended, say where {job} runs: {settle}.",
+    "stopped": "{job} runs nowhere since {since}. A failover moves it from here. To let it run "
+    "here again: {settle}, and start it.",
+    "withdrawn": "{job} runs at {here} as before.",
+}
+"""The same for a move that goes nowhere: its job is only stopped, by no task."""
 
 _OVER: Final = frozenset({"given up", "settled", "taken over"})
 """The states in which the move is over, and its job may run again."""
@@ -191,6 +200,7 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
         "ended_by": move.noted("ended_by"),
         "asked_in": wait.get("asked_in"),
     }
+    steps = _NEXT if move.there else _NEXT_OF_STOP
     approval = move.noted("approval") or {}
     is_there = state in {"handed over", "moved"} and move.job.dag is not None
     return MoveStatus(
@@ -202,7 +212,7 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
         since=entry.at if entry else None,
         stopped_at=stopped.at if stopped else None,
         arrived_at=arrived.at if arrived and state == "moved" else None,
-        next=_NEXT["asked" if wait.get("asked_in") else state].format(**words),
+        next=steps["asked" if wait.get("asked_in") else state].format(**words),
         numbers=move.noted("numbers") or {},
         run=move.run,
         job_dag=move.job.dag if is_there else None,

@@ -130,6 +130,26 @@ def test_a_job_with_its_last_move(files: Files) -> None:
     assert "did you mean orders" in files.run("show", "oders").output
 
 
+def test_a_job_whose_move_is_under_way(files: Files) -> None:
+    """The list has the move's state on the job's line; ``show`` says each thing once."""
+    mover = Mover(files.orders, "mm2_failover:manual__2", PLANNED, UPath)
+    move = mover.record(mover.ask(), Event.PROVE, proof="acknowledged")
+    stopped = files.run("list").stdout.splitlines()[0]
+    assert stopped.startswith(f"orders: at west ({files.home('west')}) since 20")
+    there = f"{files.home('east')}/2"
+    assert f"; planned move to east ({there}): stopped since 20" in stopped
+    shown = files.run("show", "orders").stdout.splitlines()
+    assert [line.count("stopped") for line in shown[:2]] == [0, 1]
+    move = mover.record(move, Event.HAND_OVER, starting_offsets='{"orders":{"0":7}}')
+    handed = move.entry(Event.HAND_OVER)
+    assert handed is not None
+    since = handed.at.isoformat(timespec="seconds")
+    assert files.run("list").stdout.splitlines()[0] == (
+        f"orders: at east ({there}) since {since}; planned move to east ({there}): handed over "
+        f"since {since}"
+    )
+
+
 def test_the_history_is_the_journal(files: Files) -> None:
     """Each entry with who, where and what was decided; also without a file of jobs."""
     shown = files.run("history", "orders").stdout
@@ -224,7 +244,7 @@ class TestStop:
         monkeypatch.setattr(time, "sleep", lambda s: clock.__setitem__(0, clock[0] + s))
         result = _run("stop", "clicks", "--jobs", files.jobs)
         assert result.exit_code == 0, result.output
-        assert result.stdout.startswith("Stopped after no batch (ended)")
+        assert result.stdout.startswith("Stopped (ended)")
         assert (
             f"jobs settle --journal {files.folder}/records/clicks --at {job.folder}`"
             in result.stdout
@@ -233,6 +253,10 @@ class TestStop:
         fence = job.fence()
         assert fence is not None
         assert fence.state is FenceState.STOPPING
+        assert "; stopped since 20" in files.run("list").stdout.splitlines()[1]
+        shown = files.run("show", "clicks").stdout
+        assert "A failover moves it from here. To let it run here again: `" in shown
+        assert "task" not in shown
         last = Journal(UPath(f"{files.folder}/records/clicks")).entries()[-1]
         assert (last.event, last.target) == (Event.PROVE, None)
         assert last.run.startswith(f"{getpass.getuser()} on ")
