@@ -33,6 +33,7 @@ with DAG(
     schedule=None,
     catchup=False,
     tags=["mm2", "spark"],
+    user_defined_macros={"py_files": py_files},  # packed when the task runs, not at each parsing
     params={
         "kafka_conn_id": Param(
             "kafka_source",
@@ -66,7 +67,7 @@ with DAG(
     SparkSubmitOperator(
         task_id="stream",
         application=str(Path(__file__).parent / "jobs" / "orders_stream.py"),
-        py_files=py_files(),
+        py_files="{{ py_files() }}",
         name="orders-stream-{{ params.kafka_conn_id }}",
         application_args=[
             "--bootstrap-servers",
