@@ -74,6 +74,7 @@ def _run(airflow: Airflow, job: Path, telemetry: Telemetry) -> Observed:
         return airflow.api.tasks("observed", run_id)["wait_started"].state
 
     wait_until(lambda: wait_state() == "deferred", "a deferred task")
+    wait_until(lambda: _has_left_worker(airflow, run_id), "the end of the task's first process")
     job.mkdir()
     checkpoints.simple(job / "written").rename(job / "checkpoint")
     ends = {"success", "failed"}
@@ -81,6 +82,17 @@ def _run(airflow: Airflow, job: Path, telemetry: Telemetry) -> Observed:
     observed = Observed(airflow=airflow, run_id=run_id, telemetry=telemetry)
     wait_until(lambda: _has_arrived(observed), "what the tasks export as they end")
     return observed
+
+
+def _has_left_worker(airflow: Airflow, run_id: str) -> bool:
+    """Tell whether the scheduler has seen the end of the process that deferred the task.
+
+    The process lingers to export what it has. If the task runs again by then, Airflow takes that
+    end for its second one, and fails it: "finished with state success, but the task instance's
+    state attribute is running".
+    """
+    lines = (airflow.home / "parts" / "scheduler.log").read_text().splitlines()
+    return any("Received executor event" in line and run_id in line for line in lines)
 
 
 def _has_arrived(observed: Observed) -> bool:
