@@ -1,8 +1,7 @@
 """Moves the running job through Airflow, as a user would, and gathers the proof."""
 
 from collections.abc import Callable
-from functools import partial
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
 
 from upath import UPath
 
@@ -214,12 +213,16 @@ class Failover:
     def _end_target_job(self) -> None:
         # What the job delivers after the last number can only be a duplicate: let it end first.
         job = job_at(self.demo.location("target"), UPath)
-        stop = partial(stop_job, job, by="demo", open_path=UPath)
-        ending = Thread(target=stop)
-        ending.start()
         (run_id,) = [run for run in self.demo.airflow.api.runs(STREAM) if self.run_id in run]
-        self.demo.wait("the target job to end", lambda: self.has_ended(STREAM, run_id))
-        ending.join()
+        with ThreadPoolExecutor(1) as pool:
+            stop = pool.submit(stop_job, job, by="demo", open_path=UPath)
+
+            def has_ended() -> bool:
+                if stop.done():
+                    stop.result()  # raises what has ended it
+                return self.has_ended(STREAM, run_id)
+
+            self.demo.wait("the target job to end", has_ended)
         self.sink.refresh()
 
     def has_ended(self, dag_id: str, run_id: str) -> bool:

@@ -261,6 +261,20 @@ class TestStop:
         assert (last.event, last.target) == (Event.PROVE, None)
         assert last.run.startswith(f"{getpass.getuser()} on ")
 
+    def test_a_job_that_has_moved_is_stopped_by_its_folder(
+        self, files: Files, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its journal names homes that the folder does not tell of."""
+        job = Job(files.home("west"), 1)
+        job.beat(2, ended=True)
+        clock = [1000.0]  # time passes by sleeping alone
+        monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+        monkeypatch.setattr(time, "sleep", lambda s: clock.__setitem__(0, clock[0] + s))
+        result = _run("stop", "--home", job.folder)
+        assert result.exit_code == 0, result.output
+        assert files.run("list").stdout.startswith(f"orders: at west ({files.home('west')}) since")
+        assert files.states() == [FenceState.MOVED, FenceState.STOPPING]
+
     def test_a_stop_without_a_proof_is_withdrawn(self, tmp_path: Path) -> None:
         """The job runs on; a second stop is another one."""
         job = Job(tmp_path / "orders", 1)
