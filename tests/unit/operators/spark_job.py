@@ -27,7 +27,7 @@ class Job:
                 "commits/0": checkpoints.commit(),
             },
         )
-        self.control.mkdir()
+        self.control.mkdir(exist_ok=True)  # a hand-over may have made it
         self.beat(1)
 
     @classmethod
