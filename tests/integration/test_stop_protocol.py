@@ -61,8 +61,8 @@ def _run_refused(job: Program, reason: str) -> None:
 def test_a_job_in_scala_stops_and_is_fenced(job: Program, tmp_path: Path) -> None:
     """It starts where it was handed over, acknowledges a stop, and reads nothing where fenced."""
     step = StopStep(tmp_path / "control")
-    step.let_run("hand-over", starting_offsets='{"orders":{"0":42}}')
-    step.let_run("withdrawn")
+    for request_id in ("hand-over", "withdrawn"):  # each open fence repeats them
+        step.let_run(request_id, starting_offsets='{"orders":{"0":42}}')
     job.start()
     job.wait_ready(lambda: _last(tmp_path) >= 2)
     assert 'starts at {"orders":{"0":42}}' in job.log.read_text()
