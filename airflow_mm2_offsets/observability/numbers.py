@@ -92,9 +92,7 @@ def emit_report(report: Mapping[str, Any]) -> None:
 
 
 def _drill_seconds(report: Mapping[str, Any]) -> float | None:
-    """Return the seconds of the report, or those of its steps: they run one after the other."""
-    if (seconds := _number(report.get("seconds"))) is not None:
-        return seconds
+    """Return the seconds of the report's steps, which run one after the other."""
     steps = report.get("steps")
     found = [
         _number(step.get("seconds"))

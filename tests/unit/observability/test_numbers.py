@@ -112,7 +112,7 @@ def test_readiness(exporter: Exporter, verdict: str, ready: int) -> None:
 
 def test_a_drill(exporter: Exporter) -> None:
     """A drill that succeeded sets the time that the alert looks at."""
-    emit_report({"policy": "drill", "outcome": "drilled", "seconds": 42})
+    emit_report({"policy": "drill", "outcome": "drilled", "steps": [{"seconds": 42}]})
     values = exporter.values()
     assert (values["failovers"], values["drill_seconds"]) == (1, 42)
     assert abs(values["drilled_at_seconds"] - time.time()) < 60
@@ -136,7 +136,7 @@ def test_an_archive(exporter: Exporter) -> None:
 
 
 def test_a_drill_takes_as_long_as_its_steps(exporter: Exporter) -> None:
-    """Where the report has no seconds of its own; the report names the connection."""
+    """They run one after the other; the report names the connection."""
     steps = [{"seconds": 2.5}, {"seconds": None}, {"seconds": 40}]
     emit_report({"policy": "drill", "outcome": "drilled", "steps": steps, "mm2_conn_id": "mm2_eu"})
     assert exporter.values()["drill_seconds"] == 42.5
