@@ -40,7 +40,7 @@ def emit_plan(plan: Mapping[str, Any]) -> None:
 def emit_groups(report: Mapping[str, Any]) -> None:
     """Send how many offsets of consumer groups have which status; a dry run commits none."""
     totals = _part(report, "totals")
-    if report.get("is_dry_run"):
+    if report.get("dry_run"):
         return
     for status in _COMMIT_STATUSES:
         if (count := _number(totals.get(status))) is not None:
