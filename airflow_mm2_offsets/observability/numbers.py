@@ -40,7 +40,7 @@ def emit_plan(plan: Mapping[str, Any]) -> None:
 def emit_groups(report: Mapping[str, Any]) -> None:
     """Send how many offsets of consumer groups have which status; a dry run commits none."""
     totals = _part(report, "totals")
-    if report.get("is_dry_run"):
+    if report.get("dry_run"):
         return
     for status in _COMMIT_STATUSES:
         if (count := _number(totals.get(status))) is not None:
@@ -92,9 +92,7 @@ def emit_report(report: Mapping[str, Any]) -> None:
 
 
 def _drill_seconds(report: Mapping[str, Any]) -> float | None:
-    """Return the seconds of the report, or those of its steps: they run one after the other."""
-    if (seconds := _number(report.get("seconds"))) is not None:
-        return seconds
+    """Return the seconds of the report's steps, which run one after the other."""
     steps = report.get("steps")
     found = [
         _number(step.get("seconds"))

@@ -175,7 +175,7 @@ class CheckFailoverOperator(BaseOperator):
     def _plan_options(self, move: Move) -> tuple[PlanOptions, str | None, bool]:
         """Return how the plan will be made, and why the first move's plan can't be read."""
         changed = move.job.changed_records
-        trial = parse_trial_settings(self, self.options, changed_records=changed)
+        trial = parse_trial_settings(self, changed_records=changed)
         try:
             named = read_named_plan(trial.first_plan) if trial.first_plan else None
             first = named or plan_of_last_move(move)

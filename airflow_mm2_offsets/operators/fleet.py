@@ -212,9 +212,7 @@ class _StandReader:
         job = move.job
         key = archive_of(move), job.changed_records
         if key not in self._options:
-            trial = parse_trial_settings(
-                self._task, self._task.options, changed_records=job.changed_records
-            )
+            trial = parse_trial_settings(self._task, changed_records=job.changed_records)
             archive = None
             if key[0]:
                 archive = SyncArchive(storage_path(key[0]), skip_damaged=trial.skip_damaged)

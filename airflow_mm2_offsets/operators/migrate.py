@@ -137,7 +137,7 @@ class MigrateSparkCheckpointOperator(BaseOperator):
         Raises:
             ConfigurationError: One is unknown or invalid.
         """
-        settings = parse_trial_settings(self, self.options)
+        settings = parse_trial_settings(self)
         if unknown := {*self.allow} - ALLOWED:
             raise ConfigurationError(
                 f"task {self.task_id}: allow names {', '.join(sorted(unknown))}; give some of "

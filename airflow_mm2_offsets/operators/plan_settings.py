@@ -4,9 +4,8 @@
 mapping, ``options``.
 """
 
-import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
@@ -15,7 +14,7 @@ from airflow_mm2_offsets.core.forecast import ForecastRequest
 from airflow_mm2_offsets.core.policy import DISASTER
 from airflow_mm2_offsets.errors import ConfigurationError, PlanError
 from airflow_mm2_offsets.hooks.storage import storage_path
-from airflow_mm2_offsets.operators.settings import given, parse_truth
+from airflow_mm2_offsets.operators.settings import given, parse_mapping, parse_truth
 from airflow_mm2_offsets.planning.forecast import parse_lost_at
 from airflow_mm2_offsets.planning.options import PLAN_OPTIONS, PlanOptions, parse_plan_options
 from airflow_mm2_offsets.planning.plan_file import read_plan
@@ -56,20 +55,18 @@ def parse_plan_settings(values: Mapping[str, object]) -> PlanOptions:
     )
 
 
-def parse_trial_settings(
-    task: BaseOperator, options: Mapping[str, Any] | str | None, **defaults: object
-) -> TrialSettings:
+def parse_trial_settings(task: BaseOperator, **defaults: object) -> TrialSettings:
     """Return what a task is to try a plan with.
 
     Args:
-        task: The task; messages name it.
-        options: Values by the names of ``PLAN_SETTINGS``, or the same as JSON text.
+        task: Its field ``options`` has values by the names of ``PLAN_SETTINGS``, or the same as
+            JSON text.
         defaults: Values that count where ``options`` has none.
 
     Raises:
         ConfigurationError: A name is unknown, or a value is invalid.
     """
-    values = {**defaults, **_parse_mapping(task, options)}
+    values = {**defaults, **parse_mapping(task, "options", PLAN_SETTINGS)}
     return TrialSettings(
         options=parse_plan_settings(values),
         skip_damaged=parse_truth(task.task_id, SKIP_DAMAGED, values.get(SKIP_DAMAGED)),
@@ -117,22 +114,3 @@ def _parse_rate(text: str | None) -> float | None:
             f"{text!r} is not a number of records per second, from 0", setting=MAX_RATE
         )
     return rate
-
-
-def _parse_mapping(
-    task: BaseOperator, options: Mapping[str, Any] | str | None
-) -> Mapping[str, Any]:
-    value: Any = options
-    if isinstance(value, str):
-        try:
-            value = json.loads(value) if given(value) else None
-        except ValueError:
-            value = options
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping) or (set(value) - set(PLAN_SETTINGS)):
-        raise ConfigurationError(
-            f"task {task.task_id}: options is {options!r}; give a mapping, or JSON, "
-            f"with names of {', '.join(PLAN_SETTINGS)}"
-        )
-    return value

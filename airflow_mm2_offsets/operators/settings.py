@@ -1,5 +1,9 @@
 """Reads the fields of operators that may be templated strings."""
 
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
 from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_mm2_offsets.errors import ConfigurationError
@@ -26,6 +30,28 @@ def parse_truth(task_id: str, field: str, value: object) -> bool:
         raise ConfigurationError(
             f"task {task_id}: {field} is {value!r}; give True or False"
         ) from error
+
+
+def parse_mapping(task: BaseOperator, field: str, names: Collection[str]) -> Mapping[str, Any]:
+    """Return a field that is a mapping with some of ``names``, or the same as JSON text.
+
+    Raises:
+        ConfigurationError: It is something else, or a name is unknown.
+    """
+    given_value = value = getattr(task, field)
+    if isinstance(value, str):
+        try:
+            value = json.loads(value) if given(value) else None
+        except ValueError:
+            value = given_value
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or set(value) - set(names):
+        raise ConfigurationError(
+            f"task {task.task_id}: {field} is {given_value!r}; give a mapping, or JSON, with names "
+            f"of {', '.join(names)}"
+        )
+    return value
 
 
 def whole_number(task: BaseOperator, field: str) -> int:

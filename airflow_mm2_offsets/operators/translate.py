@@ -193,7 +193,7 @@ class TranslateOffsetsOperator(BaseOperator):
         Raises:
             ConfigurationError: One is unknown or invalid.
         """
-        return parse_trial_settings(self, self.options)
+        return parse_trial_settings(self)
 
     def _own_stand(self) -> Stand:
         """Return the stand of positions that are given, or are in a checkpoint."""
@@ -243,7 +243,7 @@ class TranslateOffsetsOperator(BaseOperator):
     def _stand_of(self, move: Move) -> Stand:
         """Return the stand of a job that was stopped; of one that is left alone, where it is."""
         pair, job = pair_of_move(move), move.job
-        settings = parse_trial_settings(self, self.options, changed_records=job.changed_records)
+        settings = parse_trial_settings(self, changed_records=job.changed_records)
         options = self._options(settings, archive_of(move), move.noted("replicated"))
         if pair.direction is Direction.EXCHANGED and options.first_plan is None:
             options = replace(options, first_plan=plan_of_last_move(move))
