@@ -27,7 +27,8 @@ _NAMES = (CheckName.ARCHIVE_READABLE, CheckName.ARCHIVE_AGE, CheckName.TOPIC_IDS
 
 
 def check_archive(request: PairRequest) -> Iterator[ReadinessCheck]:
-    """Yield whether the archive can be used."""
+    """Yield whether the archive can be used; it is of the pair as MirrorMaker 2 copies."""
+    request = request.mirrored
     if not request.pair.has_syncs:
         yield from _without_syncs(request)
         return

@@ -249,3 +249,15 @@ def test_a_login_in_a_location_is_not_shown(world: ReadyWorld) -> None:
     places = ("target_checkpoint", "sink", "archive", "probe_folder", "target_control", "control")
     report = world.report(**dict.fromkeys(places, location))  # type: ignore[arg-type]
     assert [check.value for check in report.checks if "s3cret" in str(check.to_json())] == []
+
+
+def test_the_archive_serves_the_way_home_too(world: ReadyWorld) -> None:
+    """It is of the clusters as MirrorMaker 2 copies, whichever of them the job leaves."""
+    world.archive()
+    archive = str(world.folder / "archive")
+    found = statuses(world.report(world.pair.exchanged, archive=archive))
+    assert found[CheckName.ARCHIVE_READABLE] is CheckStatus.OK
+    assert found[CheckName.TOPIC_IDS] is CheckStatus.OK
+    world.simulation.target.is_running = False
+    found = statuses(world.report(world.pair.exchanged, archive=archive))
+    assert found[CheckName.TOPIC_IDS] is CheckStatus.UNKNOWN
