@@ -35,3 +35,23 @@ def test_duplicates_need_a_free_offset_each(rewound_to: SyncPoint, last: SyncPoi
 def test_holes_leave_more_room_for_duplicates(syncs: list[tuple[int, int]], begin: int) -> None:
     """Where source offsets hold fewer records, the copies of more of them fit."""
     assert recopied_from(PartitionSyncs(syncs), 1) == begin
+
+
+@pytest.mark.parametrize(
+    ("hole", "begin"),
+    [(5, -100), (30, -125), (65, -125), (None, -100)],
+    ids=["far before", "before", "after", "no hole"],
+)
+def test_only_holes_nearby_count(hole: int | None, begin: int) -> None:
+    """A step with half as many records lets more duplicates fit into a step close to it.
+
+    Syncs lie 100 records apart. After the 45th, 51 source offsets further, the target has 150 free
+    offsets. So at least 100 duplicates lie there, or 125 if half of the source's offsets are empty.
+    """
+    up = down = 0
+    syncs = []
+    for number in range(90):
+        syncs.append((up, down))
+        up += 50 if number == 44 else 100
+        down += 151 if number == 44 else 50 if number == hole else 100
+    assert recopied_from(PartitionSyncs(syncs), 1) - syncs[44][0] == begin
