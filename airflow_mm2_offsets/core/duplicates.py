@@ -7,25 +7,27 @@ last sync of the old epoch and the first one of the new.
 
 The free target offsets between those two syncs bound how many duplicates fit. The number of
 records between two syncs is estimated as the smaller one of their steps, as in ``lows``; where
-duplicates may lie between them, by the fewest records of the steps before. The estimate decides
+duplicates may lie between them, by the fewest records in steps nearby. The estimate decides
 how high an answer's upper bound is and how far evidence is read. It never decides how low an answer
 is.
 """
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from airflow_mm2_offsets.core.bounds import begins_epoch
 from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.core.epochs import PartitionSyncs
 
 _begin = attrgetter("begin")
-_STEPS = 100
-"""Of how many steps the records for each source offset are estimated."""
+_STEPS = 20
+"""The records for each source offset are estimated from so many steps together."""
 
 
 class RewindRun(NamedTuple):
@@ -57,6 +59,24 @@ def rewind_runs_of(syncs: "PartitionSyncs") -> list[RewindRun]:
         if rewind != runs[-1].rewind:
             runs.append(RewindRun(position, rewind))
     return runs
+
+
+def densities_of(syncs: "PartitionSyncs") -> list[float]:
+    """Return the fewest copies for each source offset in each few steps, at most 1."""
+    return [
+        min(
+            (down / up for up, down in _steps(syncs, first) if not begins_epoch(up, down)),
+            default=1.0,
+        )
+        for first in range(0, len(syncs), _STEPS)
+    ]
+
+
+def _steps(syncs: "PartitionSyncs", first: int) -> Iterator[tuple[int, int]]:
+    ups = pairwise(syncs.upstream[first : first + _STEPS + 1])
+    downs = pairwise(syncs.downstream[first : first + _STEPS + 1])
+    for (up0, up), (down0, down) in zip(ups, downs, strict=True):
+        yield up - up0, down - down0
 
 
 def rewind_after(syncs: "PartitionSyncs", position: int, end: int) -> SyncPoint | None:
@@ -102,7 +122,7 @@ def _back_from(
     syncs: "PartitionSyncs", begin: int, before: int, stop: int, free_offsets: int
 ) -> int:
     """Return the source offset about so many records before ``begin``, in one epoch."""
-    density = _density(syncs, before, stop)
+    density = _density(syncs, stop)
     at = bisect_left(syncs.upstream, begin, before, stop) - 1
     while free_offsets > 0 and at >= before:
         records = _records(syncs, at) - (syncs.upstream[at + 1] - begin)
@@ -117,13 +137,10 @@ def _back_from(
     return max(0, begin - int(free_offsets / density))
 
 
-def _density(syncs: "PartitionSyncs", before: int, stop: int) -> float:
-    """Return the fewest copies for each source offset in the last steps of an epoch, at most 1."""
-    first = max(before, stop - _STEPS - 1)
-    source_steps = pairwise(syncs.upstream[first:stop])
-    target_steps = pairwise(syncs.downstream[first:stop])
-    steps = zip(source_steps, target_steps, strict=True)
-    return min(((down - down0) / (up - up0) for (up0, up), (down0, down) in steps), default=1.0)
+def _density(syncs: "PartitionSyncs", stop: int) -> float:
+    """Return the fewest copies for each source offset in the steps around a sync, at most 1."""
+    at = stop // _STEPS
+    return min(syncs.densities[max(0, at - 1) : at + 2], default=1.0)
 
 
 def last_possible_duplicate(

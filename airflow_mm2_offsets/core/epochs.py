@@ -21,7 +21,7 @@ from itertools import pairwise
 
 from airflow_mm2_offsets.core.bounds import begins_epoch
 from airflow_mm2_offsets.core.bracket import BEGINNING, END, SyncPoint
-from airflow_mm2_offsets.core.duplicates import RewindRun, rewind_runs_of
+from airflow_mm2_offsets.core.duplicates import RewindRun, densities_of, rewind_runs_of
 from airflow_mm2_offsets.core.lows import NO_PROGRESS, Progress
 from airflow_mm2_offsets.core.segments import Segments
 
@@ -179,6 +179,11 @@ class PartitionSyncs:
     def rewinds(self) -> list[RewindRun]:
         """The rewinds before which records may have been copied again unseen, for all positions."""
         return rewind_runs_of(self)
+
+    @cached_property
+    def densities(self) -> list[float]:
+        """How many copies the source's offsets have at least; see ``densities_of``."""
+        return densities_of(self)
 
     def _extend(self, syncs: Iterable[tuple[int, int]]) -> None:
         ups, downs = self.upstream, self.downstream

@@ -53,7 +53,7 @@ def test_offsets_differ_in_every_way(mirrored: MirroredTopic) -> None:
 
 
 def test_no_answer_loses_a_record(mirrored: MirroredTopic, answers: list[Translation]) -> None:
-    """Every position has an answer, no answer is above the truth, and the bounds contain it."""
+    """Every position has an answer, none above the truth; bounds contain it where that shows."""
     assert {answer.status for answer in answers} <= {Status.EXACT, Status.BOUNDED}
     wrong = [each for each in answers if not holds(each, mirrored)]
     assert [beside_truth(each, mirrored) for each in wrong] == []
