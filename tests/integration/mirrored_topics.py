@@ -96,21 +96,19 @@ class MirroredTopic:
         return not any(position in hidden for hidden in self._hidden(partition).values())
 
     def is_counted(self, partition: int, position: int) -> bool:
-        """Tell whether numbers show the copies made again of a position's records.
+        """Tell whether the syncs' numbers show where a position's records were copied again.
 
         Where no sync shows that MirrorMaker 2 went back, the target must have grown by more than
         the source there. The source's markers and filtered records can outweigh the copies.
         """
         ends = self.watermarks[partition].high, self.target_ends[partition]
         syncs = sorted([*self.syncs[partition], ends], key=itemgetter(1))
-        for (up, down), (next_up, next_down) in pairwise(syncs):
-            if next_down - down <= next_up - up and any(
-                position in hidden and down < to < next_down
-                for to, hidden in self._hidden(partition).items()
-                if to > 0
-            ):
-                return False
-        return True
+        hidden = self._hidden(partition).items()
+        begins = [to for to, positions in hidden if position in positions]
+        return not any(
+            next_down - down <= next_up - up and any(down < to < next_down for to in begins)
+            for (up, down), (next_up, next_down) in pairwise(syncs)
+        )
 
     def _hidden(self, partition: int) -> dict[int, range]:
         """Return the positions between each beginning without a sync and the next sync.
