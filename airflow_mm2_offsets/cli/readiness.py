@@ -92,15 +92,6 @@ class JobFacts:
         bool,
         Option("--source-is-gone", help="In a disaster: your word that no driver of it runs."),
     ] = False
-    argument_max_bytes: Annotated[
-        int | None,
-        Option(
-            "--argument-max-bytes",
-            metavar="BYTES",
-            type=Number(int, 1),
-            help="As in Airflow's configuration: the longest list of topics that the job may get.",
-        ),
-    ] = None
     probe_folder: Annotated[
         str | None,
         Option(

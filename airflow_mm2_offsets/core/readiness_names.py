@@ -24,7 +24,6 @@ class CheckName(StrEnum):
     TASKS_RUNNING = "tasks_running"
     JOB_CLUSTER = "job_cluster"
     SUBSCRIBE_PATTERN = "subscribe_pattern"
-    TOPIC_LIST = "topic_list"
     SOURCE_PARTITIONS = "source_partitions"
     TARGET_PARTITIONS = "target_partitions"
     TRANSLATION = "translation"
@@ -60,14 +59,13 @@ NEXT_STEPS: Mapping[CheckName, str] = {
         "folder where a file may be written and removed"
     ),
     CheckName.CONNECTION: "correct the mm2 connection",
-    CheckName.SOURCE_REACHABLE: "see the source's brokers, or use mode disaster",
+    CheckName.SOURCE_REACHABLE: "see the source's brokers, or use the policy disaster",
     CheckName.TARGET_REACHABLE: "see the target's brokers: without them there is no failover",
     CheckName.CONNECT_REACHABLE: "see that the Connect workers run, and the Connect URL",
     CheckName.CONNECTOR_RUNNING: "resume or restart the connector",
     CheckName.TASKS_RUNNING: "mend what the task's trace names, and restart it",
     CheckName.JOB_CLUSTER: "give the folders of the job on the source, or the other connection",
     CheckName.SUBSCRIBE_PATTERN: "give subscribe_pattern, the pattern of the job on the target",
-    CheckName.TOPIC_LIST: "let the job subscribe by subscribePattern",
     CheckName.SOURCE_PARTITIONS: "let the job read all partitions first",
     CheckName.TARGET_PARTITIONS: "see that MirrorMaker 2 has created topic and partitions",
     CheckName.TRANSLATION: "see the reason; docs/translation.md explains each answer",

@@ -21,7 +21,7 @@ from airflow_mm2_offsets.storage import list_directory, read_text, remove_file, 
 
 _ON_SOURCE = frozenset({"checkpoint", "control"})
 _WRITTEN = ("control", "checkpoint", "target_checkpoint", "plan_path")
-"""What a failover writes: the fence, notes and claims beside checkpoints, the plan."""
+"""What a failover writes: the fence, notes beside checkpoints, the plan."""
 
 
 def check_folders(request: ReadinessRequest) -> Iterator[ReadinessCheck]:

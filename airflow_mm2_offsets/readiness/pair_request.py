@@ -76,7 +76,6 @@ class PairRequest:
     notes: ClusterNotes = field(default_factory=ClusterNotes)
     """What says which cluster the positions are of."""
     patterns: JobPatterns = field(default_factory=JobPatterns)
-    argument_max_bytes: int | None = None
     syncs: Once[SyncsSnapshot]
     """The offset-syncs topic."""
     newest_syncs: "Once[list[Record]]"

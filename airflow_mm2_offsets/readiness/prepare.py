@@ -81,7 +81,6 @@ def make_pair_request(
         plan_options=replace(request.plan_options, archive=archive),
         notes=job.notes,
         patterns=JobPatterns(requested=request.subscribe_pattern, source=source),
-        argument_max_bytes=request.argument_max_bytes,
         syncs=Once(lambda: read_syncs(pair.syncs_cluster, pair.syncs_topic)),
         newest_syncs=Once(
             lambda: read_newest(

@@ -1,4 +1,4 @@
-"""What a readiness check is asked: the job, the clusters, the mode, the thresholds."""
+"""What a readiness check is asked: the job, the clusters, the policy, the thresholds."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -50,8 +50,6 @@ class ReadinessRequest:
     sink: str | None = None
     txn_app_id: str | None = None
     subscribe_pattern: str | None = None
-    argument_max_bytes: int | None = None
-    """The longest list of topics that the job may get as an argument; None: it is not known."""
     plan_options: PlanOptions = DEFAULT_OPTIONS
     """How the positions are to be translated, but the archive."""
     skip_damaged: bool = False

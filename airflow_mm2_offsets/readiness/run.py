@@ -55,7 +55,7 @@ _FAMILIES = (
     ),
     _Family(
         (
-            *(CheckName.JOB_CLUSTER, CheckName.SUBSCRIBE_PATTERN, CheckName.TOPIC_LIST),
+            *(CheckName.JOB_CLUSTER, CheckName.SUBSCRIBE_PATTERN),
             CheckName.SOURCE_PARTITIONS,
             *(CheckName.TARGET_PARTITIONS, CheckName.TRANSLATION, CheckName.TARGET_RETENTION),
             CheckName.LOG_APPEND_TIME,
@@ -92,7 +92,7 @@ too, grows no younger; the forecast says what its age costs."""
 
 
 def check_readiness(request: ReadinessRequest) -> ReadinessReport:
-    """Ask everything that the mode needs, and return the report; errors are checks in it."""
+    """Ask everything that the policy needs, and return the report; errors are checks in it."""
     job, under_way = read_job(request), is_under_way(request)
     found = [*job.checks]
     found += _check_clusters(request, job, is_under_way=under_way)

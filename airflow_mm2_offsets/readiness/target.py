@@ -32,12 +32,10 @@ from airflow_mm2_offsets.readiness.answers import (
 )
 from airflow_mm2_offsets.readiness.not_copied import check_waiting, part_by_wait
 from airflow_mm2_offsets.readiness.pair_request import PairRequest, Part
-from airflow_mm2_offsets.readiness.topic_list import check_topic_list
 
 _NAMES = (
     CheckName.JOB_CLUSTER,
     CheckName.SUBSCRIBE_PATTERN,
-    CheckName.TOPIC_LIST,
     CheckName.SOURCE_PARTITIONS,
     CheckName.TARGET_PARTITIONS,
     CheckName.TRANSLATION,
@@ -60,7 +58,6 @@ def check_target(request: PairRequest) -> Iterator[ReadinessCheck]:
             yield unknown(name, "the positions are those of another cluster")
         return
     yield from _check_patterns(request, positions)
-    yield check_topic_list(request, positions)
     partitions = [*_check_partitions(request, positions)]
     yield from partitions
     if any(each.status is CheckStatus.FAILED for each in partitions):

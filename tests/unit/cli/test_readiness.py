@@ -74,19 +74,6 @@ def test_thresholds_and_policy_are_options(ready: tuple[CommandLine, ReadyWorld]
     assert line.run("check", "--max-lag-records", "-1").exit_code == ExitCode.USAGE
 
 
-def test_a_list_of_topics_is_compared_with_the_longest_argument(
-    ready: tuple[CommandLine, ReadyWorld],
-) -> None:
-    """A terminal has not Airflow's configuration: the size is an option."""
-    line, world = ready
-    job = ("check", *_of_job(world))
-    found = _check(line.data(*job), "topic_list")
-    assert (found["status"], found["value"]) == ("not_asked", "no argument_max_bytes is given")
-    assert _check(line.data(*job, "--argument-max-bytes", "9"), "topic_list")["status"] == "ok"
-    data = line.data(*job, "--argument-max-bytes", "5", code=ExitCode.NOT_READY)
-    assert "the list of the 1 topics on the target has" in _check(data, "topic_list")["value"]
-
-
 def test_the_job_says_where_it_goes(ready: tuple[CommandLine, ReadyWorld]) -> None:
     """Folders, archive and direction are those of the job's next move, by its journal."""
     line, world = ready
