@@ -1,4 +1,4 @@
-"""A job goes to the target and home five times under writes; ``make soak NAME=failback``."""
+"""A job goes to the target and home three times under writes; ``make soak NAME=failback``."""
 
 from collections import Counter
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.soaks import LONGEST, add_figures
 
 pytestmark = pytest.mark.timeout(LONGEST)
 
-ROUND_TRIPS = 5
+ROUND_TRIPS = 3
 
 
 def _add_figures(journey: Journey, delivered: Counter[int], produced: int) -> None:

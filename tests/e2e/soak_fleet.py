@@ -22,7 +22,7 @@ WAVES = 3
 def main() -> None:
     """Move a fleet, and print what it took."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--jobs", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=12)
     parser.add_argument("--at-once", type=int, default=5)
     parser.add_argument("--undisturbed", action="store_true")
     options = parser.parse_args()
