@@ -16,7 +16,6 @@ from airflow_mm2_offsets.moves.handover import has_not_begun
 from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.moves.move import Move, Mover, job_at
 from airflow_mm2_offsets.moves.stopping import answer_for, check_asked
-from airflow_mm2_offsets.operators.checkpoint import parse_as_of, parse_positions
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.moving import (
@@ -33,7 +32,7 @@ from airflow_mm2_offsets.operators.moving import (
     to_template,
 )
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
-from airflow_mm2_offsets.operators.settings import given
+from airflow_mm2_offsets.operators.settings import given, given_positions
 from airflow_mm2_offsets.operators.stop_times import check_times
 from airflow_mm2_offsets.spark.control import StopProof, read_driver
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, withdrawal_line
@@ -61,10 +60,10 @@ class StopSparkStreamingOperator(DeferrablePolling):
     Args:
         move: What is moved, and how.
         home: The job's folder.
-        positions: In a disaster, where nothing else says so: where the job stands, as a dict or as
-            Spark's JSON text.
-        positions_as_of: When it stood there: ISO 8601 with a zone; by default the time of this
-            task.
+        positions: In a disaster, where nothing else says so: where the job stands. Topic to
+            partition to next offset, as a mapping or as Spark's JSON text; or a mapping of
+            ``positions`` and ``as_of``, when it stood there: ISO 8601 with a zone, by default the
+            time of this task.
         quiet_period: Seconds for which heartbeat and checkpoint must not change; at least three of
             the job's heartbeats, if it says how often it beats.
         heartbeat_timeout: With ``home``: seconds of silence after which a driver that has not
@@ -91,7 +90,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
 
     operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
-        *("move", "home", "positions", "positions_as_of"),
+        *("move", "home", "positions"),
         *("heartbeat_timeout", "kill_after", "spark_conn_id"),
     )
     wait_for = SparkStoppedTrigger.wait_for
@@ -104,7 +103,6 @@ class StopSparkStreamingOperator(DeferrablePolling):
         move: MoveArgument | None = None,
         home: str | None = None,
         positions: Mapping[str, Any] | str | None = None,
-        positions_as_of: str | None = None,
         quiet_period: float = 6.0,
         heartbeat_timeout: float | str | None = None,
         kill_after: float | str | None = None,
@@ -118,7 +116,6 @@ class StopSparkStreamingOperator(DeferrablePolling):
         self.move = to_template(move)
         self.home = home
         self.positions = positions
-        self.positions_as_of = positions_as_of
         self.quiet_period = quiet_period
         self.heartbeat_timeout = heartbeat_timeout
         self.kill_after = kill_after
@@ -171,8 +168,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
         """
         for field in ("timeout", "poll_interval", "quiet_period"):
             self.check_number(field)
-        parse_positions(self, "positions")
-        parse_as_of(self, "positions_as_of")
+        given_positions(self)
         times = silence_of(mover), mover.job.kill_after
         if self.move is None:
             times = self.seconds("heartbeat_timeout"), self.seconds("kill_after")
@@ -244,13 +240,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
 
     def _prove(self, mover: Mover, move: Move, proof: Mapping[str, Any]) -> dict[str, Any]:
         """Read where the job has stopped, and record it with the proof."""
-        facts = record_proof(
-            mover,
-            move,
-            proof,
-            positions=parse_positions(self, "positions"),
-            as_of=parse_as_of(self, "positions_as_of"),
-        )
+        facts = record_proof(mover, move, proof, positions=given_positions(self))
         self.log.info("Stopped at batch %s: %s", facts["committed_batch"], facts["proof"])
         return facts
 

@@ -11,7 +11,12 @@ from airflow.providers.common.compat.sdk import DAG
 from upath import UPath
 
 from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
-from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError, HandoverError
+from airflow_mm2_offsets.errors import (
+    CheckpointError,
+    ConfigurationError,
+    HandoverError,
+    PositionError,
+)
 from airflow_mm2_offsets.moves.fences import Fence, raise_fence
 from airflow_mm2_offsets.moves.journal import FenceState
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
@@ -122,9 +127,9 @@ def test_the_users_word_is_the_last_resort(worker: Worker, job: Job, folder: Pat
     # The job may have gone on since: the forecast needs a time.
     assert datetime.now(UTC) - datetime.fromisoformat(read["as_of"]) < timedelta(minutes=1)
     told = AT.isoformat()
-    assert _read(worker, job, positions_as_of=told, **given)["as_of"] == told
-    with pytest.raises(ConfigurationError, match="positions_as_of is 'yesterday'"):
-        _read(worker, job, positions_as_of="yesterday", **given)
+    assert _read(worker, job, positions={**given, "as_of": told})["as_of"] == told
+    with pytest.raises(PositionError, match="task read: positions: as_of is 'yesterday'"):
+        _read(worker, job, positions={**given, "as_of": "yesterday"})
     with pytest.raises(CheckpointError, match="give saved_positions, the folder that"):
         _read(worker, job)
     with pytest.raises(CheckpointError, match="there are no saved positions of the checkpoint"):
@@ -221,9 +226,13 @@ class TestJob:
 def test_ids_are_compared_before_positions_count(
     worker: Worker, job: Job, folder: Path, clusters: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A topic that was recreated on the target since is refused; a lost source is not asked."""
+    """A topic that was recreated on the target since is refused; a lost source is not asked.
+
+    What an earlier task has read is compared as what was saved.
+    """
     clusters.connect(monkeypatch)
     impatient(monkeypatch)
+    given = _read(worker, job, mm2_conn_id="mm2_default")
     _save(worker, job, folder, mm2_conn_id="mm2_default")
     shutil.rmtree(job.checkpoint)
     clusters.source.is_running = False
@@ -232,8 +241,9 @@ def test_ids_are_compared_before_positions_count(
     assert read["clusters"]["source"]["cluster_id"] == clusters.source.cluster_id
     clusters.target.delete_topic("orders")
     clusters.target.create_topic("orders", partitions=4)
-    with pytest.raises(HandoverError, match=r"clusters\.target\.topic_ids\.orders"):
-        _read(worker, job, **settings)
+    for stands_in in ({"saved_positions": str(folder)}, {"positions": given}):
+        with pytest.raises(HandoverError, match=r"clusters\.target\.topic_ids\.orders"):
+            _read(worker, job, mm2_conn_id="mm2_default", **stands_in)
 
 
 def _save_at(
