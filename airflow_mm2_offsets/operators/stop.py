@@ -31,7 +31,7 @@ from airflow_mm2_offsets.operators.moving import (
     skip_in_dry_run,
     to_template,
 )
-from airflow_mm2_offsets.operators.polling import DeferrablePolling
+from airflow_mm2_offsets.operators.polling import PollingOperator
 from airflow_mm2_offsets.operators.settings import given, given_positions
 from airflow_mm2_offsets.operators.stop_times import check_times
 from airflow_mm2_offsets.spark.control import StopProof, read_driver
@@ -41,7 +41,7 @@ UNSEEN_END_SECONDS = 60.0
 """What a cluster may take to carry out a kill: Kubernetes leaves a pod 30 s by default."""
 
 
-class StopSparkStreamingOperator(DeferrablePolling):
+class StopSparkStreamingOperator(PollingOperator):
     """Asks a Spark job to stop between batches, and waits for the proof that it has.
 
     The proof is the answer of a job that runs under ``StopControl`` (``airflow_mm2_offsets.job``),
@@ -71,8 +71,8 @@ class StopSparkStreamingOperator(DeferrablePolling):
         kill_after: With ``home``: seconds after which a driver that has not stopped is killed;
             None: never. May be a templated string.
         spark_conn_id: With ``home``: the connection that the job was submitted with.
-        timeout: Seconds to wait at most; after a kill, from there on.
-        poll_interval: Seconds between two looks.
+        timeout: Seconds to wait at most; after a kill, from there on. 600 by default.
+        poll_interval: Seconds between two looks; 2 by default.
 
     Returns:
         The proof (``request_id``, ``application_id``, ``batch_id``, ``clean``, ``error``,
@@ -107,8 +107,6 @@ class StopSparkStreamingOperator(DeferrablePolling):
         heartbeat_timeout: float | str | None = None,
         kill_after: float | str | None = None,
         spark_conn_id: str | None = None,
-        timeout: float = 600.0,
-        poll_interval: float = 2.0,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -120,8 +118,6 @@ class StopSparkStreamingOperator(DeferrablePolling):
         self.heartbeat_timeout = heartbeat_timeout
         self.kill_after = kill_after
         self.spark_conn_id = spark_conn_id
-        self.timeout = timeout
-        self.poll_interval = poll_interval
         self._asked: tuple[Mover, str] | None = None
 
     @fails_at_once()
