@@ -77,7 +77,7 @@ class MirrorDescription:
             ConfigurationError: A field or a kind is unknown, ``topics`` is missing, or a value is
                 of another kind. No value of a setting is in the text.
         """
-        if not isinstance(values, Mapping) or "topics" not in values:
+        if not isinstance(values, Mapping) or values.get("topics") is None:
             raise ConfigurationError(
                 "it has no topics; give a MirrorDescription, or a mapping with topics and some of "
                 f"{', '.join(each.name for each in fields(cls) if each.name != 'topics')}"

@@ -37,6 +37,8 @@ INTENT = "intent"
 """The XCom of what a task would have done in a dry run."""
 MoveArgument = MoveRequest | Mapping[str, Any]
 """What operators take as ``move``: a value, or the same as JSON."""
+JobArgument = SparkJob | Mapping[str, Any] | str
+"""What operators take as ``job``: a value, the same as JSON, or its name in the file of jobs."""
 AnyContext = Context | Mapping[str, Any]
 """Airflow's context, as it comes to ``execute`` and after a wait."""
 
@@ -44,6 +46,23 @@ AnyContext = Context | Mapping[str, Any]
 def to_template(move: MoveArgument | None) -> Mapping[str, Any] | None:
     """Return the argument as Airflow renders it."""
     return move.to_json() if isinstance(move, MoveRequest) else move
+
+
+def job_to_template(job: JobArgument | None) -> Mapping[str, Any] | str | None:
+    """Return the argument as Airflow renders it."""
+    return job.to_json() if isinstance(job, SparkJob) else job
+
+
+def job_of_task(task: BaseOperator) -> SparkJob:
+    """Return the job that a task's ``job`` is, or names.
+
+    Raises:
+        ConfigurationError: A field is unknown, misspelt or of another kind; or see ``job_of``.
+    """
+    try:
+        return job_of(MoveRequest.from_json({"job": getattr(task, "job", None)}))
+    except ConfigurationError as error:
+        raise as_class(ConfigurationError, error, f"task {task.task_id}: {error}") from error
 
 
 def request_of(task: BaseOperator) -> MoveRequest:
