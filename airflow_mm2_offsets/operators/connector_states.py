@@ -12,12 +12,12 @@ from airflow_mm2_offsets.errors import ConfigurationError, ConnectError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
-from airflow_mm2_offsets.operators.polling import PollingOperator
+from airflow_mm2_offsets.operators.polling import PollingTask
 from airflow_mm2_offsets.triggers.connectors import ConnectorStateTrigger
 from airflow_mm2_offsets.triggers.polling import NotYet
 
 
-class ConnectorTask(PollingOperator):
+class ConnectorTask(PollingTask):
     """The base of operators that tell connectors something, and wait until they have done it.
 
     Args:

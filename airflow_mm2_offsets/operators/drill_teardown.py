@@ -25,7 +25,7 @@ from airflow_mm2_offsets.operators.moving import (
     run_name,
     to_template,
 )
-from airflow_mm2_offsets.operators.polling import PollingOperator
+from airflow_mm2_offsets.operators.polling import PollingTask
 from airflow_mm2_offsets.operators.stop import UNSEEN_END_SECONDS
 from airflow_mm2_offsets.operators.stop_times import check_times
 from airflow_mm2_offsets.spark.control import (
@@ -43,7 +43,7 @@ HEARTBEAT_TIMEOUT = 60.0
 _NOTHING: Mapping[str, Any] = {"removed": 0, "seconds": 0.0, "stopped": None, "moved": None}
 
 
-class TearDownDrillOperator(PollingOperator):
+class TearDownDrillOperator(PollingTask):
     """Stops a drill's job, waits for the proof, and removes all that the drill has made.
 
     A second fence in the drill's folder asks the job to stop, and keeps it from starting later. No

@@ -1,7 +1,7 @@
 """The bases of the operators and sensors that wait.
 
 They wait in the triggerer, or in the worker if ``deferrable`` is off; the same trigger polls in
-both places. ``PollingOperator`` is the base of operators, ``PollingSensor`` that of sensors.
+both places. ``PollingTask`` is the base of operators, ``PollingSensor`` that of sensors.
 """
 
 import time
@@ -133,7 +133,7 @@ class DeferrablePolling(BaseOperator):
         return final(self.error(text), self.timeout_kind)
 
 
-class PollingOperator(DeferrablePolling):
+class PollingTask(DeferrablePolling):
     """The base of operators that wait.
 
     Args:

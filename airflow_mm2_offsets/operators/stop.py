@@ -34,7 +34,7 @@ from airflow_mm2_offsets.operators.moving import (
     skip_in_dry_run,
     to_template,
 )
-from airflow_mm2_offsets.operators.polling import PollingOperator
+from airflow_mm2_offsets.operators.polling import PollingTask
 from airflow_mm2_offsets.operators.settings import given_positions
 from airflow_mm2_offsets.operators.stop_times import check_times
 from airflow_mm2_offsets.spark.control import StopProof, read_driver
@@ -44,7 +44,7 @@ UNSEEN_END_SECONDS = 60.0
 """What a cluster may take to carry out a kill: Kubernetes leaves a pod 30 s by default."""
 
 
-class StopSparkStreamingOperator(PollingOperator):
+class StopSparkStreamingOperator(PollingTask):
     """Asks a Spark job to stop between batches, and waits for the proof that it has.
 
     The proof is the answer of a job that runs under ``StopControl`` (``airflow_mm2_offsets.job``),

@@ -32,8 +32,8 @@ class JobPositions:
 def parse_job_positions(value: object) -> JobPositions:
     """Return positions that a user gives, or that another task has returned.
 
-    A mapping whose values are all mappings is of topics, whatever their names. One of ``positions``
-    and some other value, such as text, is a note of positions, or what a task has returned.
+    A mapping is a note of positions, or what a task has returned, where its ``positions`` are text
+    or map topics. Else it is of topics, and one of them may have that name: it maps partitions.
 
     Args:
         value: Topic to partition to next offset, as a mapping or as Spark's JSON text. Or what
@@ -79,8 +79,11 @@ def _note_in(value: object) -> Mapping[str, Any] | None:
             return None
     if not isinstance(value, Mapping) or "positions" not in value:
         return None
-    is_of_topics = all(isinstance(each, Mapping) for each in value.values())
-    return None if is_of_topics else value
+    inner = value["positions"]
+    maps_topics = isinstance(inner, Mapping) and any(
+        isinstance(each, Mapping) for each in inner.values()
+    )
+    return value if isinstance(inner, str) or maps_topics else None
 
 
 def _refuse_unknown(note: Mapping[str, Any]) -> None:

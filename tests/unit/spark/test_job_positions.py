@@ -37,6 +37,9 @@ def test_a_users_note_says_of_when_its_positions_are() -> None:
     note = {"positions": {"orders": {"0": "4"}}, "as_of": "2026-11-21T09:10:00+00:00"}
     expected = JobPositions(positions=AT, as_of="2026-11-21T09:10:00+00:00")
     assert parse_job_positions(note) == expected
+    both = {"positions": AT, "pending": {"orders": {"0": 6}}, "clusters": IDS}
+    expected = JobPositions(positions=AT, pending={"orders": {0: 6}}, clusters=IDS)
+    assert parse_job_positions(both) == expected
     empty = {"positions": {"orders": {"0": "4"}}, "as_of": "None", "pending": ""}
     assert parse_job_positions(empty) == JobPositions(positions=AT)
 
@@ -44,7 +47,7 @@ def test_a_users_note_says_of_when_its_positions_are() -> None:
 @pytest.mark.parametrize("as_text", [False, True])
 @pytest.mark.parametrize("others", [[], ["pending", "clusters"], ["as_of", "origin", "topics"]])
 def test_a_topic_may_be_called_like_a_field(others: list[str], *, as_text: bool) -> None:
-    """Where each value is a mapping of partitions, each key is a topic."""
+    """Where ``positions`` maps partitions, each key is a topic."""
     topics: Any = {name: {"0": 7} for name in ["positions", *others]}
     value = json.dumps(topics) if as_text else topics
     expected = {name: {0: 7} for name in sorted(topics)}
