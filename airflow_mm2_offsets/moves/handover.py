@@ -17,8 +17,9 @@ from airflow_mm2_offsets.moves.journal import Event, FenceState
 from airflow_mm2_offsets.moves.move import Move
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.control import DRIVER, StopProof, read_acknowledgement, read_driver
+from airflow_mm2_offsets.spark.job_positions import JobPositions, parse_job_positions
 from airflow_mm2_offsets.spark.lost_storage import why_lost
-from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
+from airflow_mm2_offsets.spark.offsets import format_offsets
 from airflow_mm2_offsets.spark.stop_proof import find_missing_proof
 from airflow_mm2_offsets.storage import list_files
 
@@ -27,8 +28,8 @@ log = logging.getLogger(__name__)
 STOP_AGAIN = "Clear the task that stops the job, with all after it; or start a new run"
 
 
-def stopped_positions(move: Move) -> tuple[Positions, Positions | None]:
-    """Return where the job has stopped, and where the batch ends that it left pending.
+def stopped_positions(move: Move) -> JobPositions:
+    """Return where the job has stopped.
 
     Raises:
         HandoverError: The move has no proof that the job has stopped.
@@ -39,8 +40,7 @@ def stopped_positions(move: Move) -> tuple[Positions, Positions | None]:
             f"job {move.job.name}: its journal holds no proof that {move.run!r} has stopped it; a "
             f"task that was marked as success by hand proves nothing. {STOP_AGAIN}"
         )
-    pending = facts.get("pending")
-    return parse_offsets(facts["positions"]), parse_offsets(pending) if pending else None
+    return parse_job_positions(facts)
 
 
 def handed_over_to(move: Move) -> Mapping[str, Any] | None:
@@ -141,20 +141,20 @@ def _check_checkpoint(move: Move, now: Checkpoint, facts: Mapping[str, Any]) -> 
         if (value := getattr(now, field)) != facts[field]:
             raise HandoverError(f"{_has_run(now, field, value, facts[field])}. {_started(move)}")
     try:
-        check_unmoved(now, *stopped_positions(move))
+        check_unmoved(now, stopped_positions(move))
     except HandoverError as error:
         raise HandoverError(f"{error}. {_started(move)}. {STOP_AGAIN}") from error
 
 
-def check_unmoved(now: Checkpoint, positions: Positions, pending: Positions | None) -> None:
-    """Raise if a batch was begun or committed since a checkpoint was read with these positions.
+def check_unmoved(now: Checkpoint, read: JobPositions) -> None:
+    """Raise if a batch was begun or committed since a checkpoint was read.
 
     Raises:
         HandoverError: It has changed; both values are named.
     """
     for name, value, then in (
-        ("positions", now.positions, positions),
-        ("pending batch", now.pending, pending),
+        ("positions", now.positions, read.positions),
+        ("pending batch", now.pending, read.pending),
     ):
         if value != then:
             raise HandoverError(_has_run(now, name, _text(value), _text(then)))

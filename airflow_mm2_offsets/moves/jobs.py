@@ -17,6 +17,8 @@ LOCATIONS: Final = frozenset(
     {"folder", "output", "spark_folder", "records", "archive", "saved_positions"}
 )
 """The fields of homes and jobs that hold a location, which must not hold a login."""
+_SECONDS: Final = frozenset({"heartbeat_timeout", "kill_after", "quiet_after"})
+"""The fields of jobs that hold seconds; None: never."""
 
 
 def refuse_login(name: str, location: str | None) -> None:
@@ -250,7 +252,25 @@ class SparkJob:
             for name, value in values.items()
             if name != "homes"
         }
+        own |= {
+            name: _seconds(values["name"], name, values[name]) for name in _SECONDS & own.keys()
+        }
         return cls(homes=_homes(values["name"], values["homes"]), **own)
+
+
+def _seconds(job: object, name: str, value: object) -> float | None:
+    """Return a field that holds seconds; it may be text, as a template renders it."""
+    if value in (None, "", "None"):  # Jinja writes a value that is null as "None"
+        return None
+    try:
+        seconds = float(str(value))
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise ConfigurationError(
+            f"job {job}: {name} is {value!r}; give seconds, or None for never", setting=name
+        )
+    return seconds
 
 
 def _home_to_json(home: Home) -> dict[str, str]:

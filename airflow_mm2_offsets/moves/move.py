@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Final
 
@@ -434,6 +434,20 @@ def write_fences(
         except Mm2OffsetsError as error:
             problems.append(f"no fence was written in {folder}: {error}")
     return problems
+
+
+def job_here(job: SparkJob, open_path: OpenPath) -> SparkJob:
+    """Return a job with the one home that its journal says it is at, to stop it there.
+
+    With no other home it is only stopped, so that any run may take it over.
+
+    Raises:
+        HandoverError: The journal can't be read.
+        ConfigurationError: The journal names a folder that is none of the job's.
+    """
+    entries = Journal(open_path(job.journal)).entries()
+    here = job.home_of(entries[-1].home) if entries else job.homes[0]
+    return replace(job, homes=(here,), records=job.journal.rpartition("/")[0])
 
 
 def job_at(folder: str, open_path: OpenPath) -> SparkJob:

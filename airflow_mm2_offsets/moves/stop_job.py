@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from upath import UPath
@@ -11,8 +10,8 @@ from airflow_mm2_offsets.core.policy import PLANNED
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.moves.folders import JobFolders, check_before_stop
 from airflow_mm2_offsets.moves.jobs import SparkJob
-from airflow_mm2_offsets.moves.journal import Event, Journal
-from airflow_mm2_offsets.moves.move import Mover
+from airflow_mm2_offsets.moves.journal import Event
+from airflow_mm2_offsets.moves.move import Mover, job_here
 from airflow_mm2_offsets.moves.stop_watch import StopRules, StopWatch
 from airflow_mm2_offsets.moves.stopping import Withdrawal, answer_for, withdraw
 from airflow_mm2_offsets.spark.control import StopProof
@@ -51,11 +50,8 @@ def stop_job(
     """
     if not job.is_controlled:
         raise StopError(f"job {job.name} runs under no StopControl: stop it on its platform")
-    entries = Journal(open_path(job.journal)).entries()
-    here = job.home_of(entries[-1].home) if entries else job.homes[0]
-    # With no other home it is only stopped, so that any run may take it over.
-    records = job.journal.rpartition("/")[0]
-    mover = Mover(replace(job, homes=(here,), records=records), by, PLANNED, open_path)
+    mover = Mover(job_here(job, open_path), by, PLANNED, open_path)
+    (here,) = mover.job.homes
     check_before_stop(JobFolders.of(here, open_path), mover.find_to_ask().request_id)
     move = mover.ask()
     watch = StopWatch(

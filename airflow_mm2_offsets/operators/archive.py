@@ -1,6 +1,6 @@
 """The step that keeps an archive of offset syncs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -12,13 +12,17 @@ from airflow_mm2_offsets.core.policy import PLANNED
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
-from airflow_mm2_offsets.moves.jobs import SparkJob
 from airflow_mm2_offsets.moves.move import Mover
-from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.observability import emit_archive
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
-from airflow_mm2_offsets.operators.moving import archive_of, job_of, mirror_of
+from airflow_mm2_offsets.operators.moving import (
+    JobArgument,
+    archive_of,
+    job_of_task,
+    job_to_template,
+    mirror_of,
+)
 
 
 class ArchiveSyncsOperator(BaseOperator):
@@ -54,7 +58,7 @@ class ArchiveSyncsOperator(BaseOperator):
     def __init__(
         self,
         *,
-        job: SparkJob | Mapping[str, Any] | str | None = None,
+        job: JobArgument | None = None,
         archive: str | None = None,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         compact_over: int = COMPACT_OVER,
@@ -64,7 +68,7 @@ class ArchiveSyncsOperator(BaseOperator):
     ) -> None:
         """Keep the settings."""
         super().__init__(**kwargs)
-        self.job = job.to_json() if isinstance(job, SparkJob) else job
+        self.job = job_to_template(job)
         self.archive = archive
         self.mm2_conn_id = mm2_conn_id
         self.compact_over = compact_over
@@ -92,7 +96,7 @@ class ArchiveSyncsOperator(BaseOperator):
             )
         if self.archive is not None:
             return self.archive, self.mm2_conn_id
-        job = job_of(MoveRequest.from_json({"job": self.job}))
+        job = job_of_task(self)
         move = Mover(job, "", PLANNED, storage_path).find()
         if (archive := archive_of(move)) is None:
             raise AirflowSkipException(f"job {job.name} has no archive: nothing is archived")

@@ -16,7 +16,6 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.moves.jobs import SparkJob
 from airflow_mm2_offsets.moves.move import Move
 from airflow_mm2_offsets.observability import emit_readiness
-from airflow_mm2_offsets.operators.checkpoint import parse_positions
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.long_result_options import LongResultOptions
@@ -33,7 +32,7 @@ from airflow_mm2_offsets.operators.moving import (
 )
 from airflow_mm2_offsets.operators.plan_settings import parse_trial_settings, read_named_plan
 from airflow_mm2_offsets.operators.run_conf import check_run_conf
-from airflow_mm2_offsets.operators.settings import given, is_true
+from airflow_mm2_offsets.operators.settings import given, given_positions, is_true
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, tells_of_dags
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.readiness import ReadinessRequest, check_readiness
@@ -62,7 +61,8 @@ class CheckFailoverOperator(BaseOperator):
 
     Args:
         move: What is moved, and how.
-        positions: In a disaster: where the job stands, if nothing else says so.
+        positions: In a disaster: where the job stands, if nothing else says so; as
+            ``StopSparkStreamingOperator`` has it.
         options: How the positions are to be translated, as ``TranslateOffsetsOperator`` has it.
         thresholds: The limits that values are compared with, by the names of
             ``readiness.Thresholds``, such as ``{"max_lag_records": 1000}``.
@@ -148,7 +148,8 @@ class CheckFailoverOperator(BaseOperator):
                 f"task {self.task_id}: thresholds has {', '.join(unknown)}; its names are "
                 f"{', '.join(THRESHOLDS)}"
             )
-        return Thresholds.parse(limits), parse_positions(self, "positions")
+        positions = given_positions(self)
+        return Thresholds.parse(limits), positions.positions if positions else None
 
     def _request(self, context: Context) -> ReadinessRequest:
         thresholds, positions = self.parse_settings()

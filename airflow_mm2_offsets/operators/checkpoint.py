@@ -6,19 +6,16 @@ from typing import Any
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.core.policy import PLANNED, parse_policy
-from airflow_mm2_offsets.core.times import parse_zoned
-from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.moving import run_name
-from airflow_mm2_offsets.operators.settings import check_location, given
+from airflow_mm2_offsets.operators.settings import check_location, given, given_positions
 from airflow_mm2_offsets.planning.lost_parts import quick
 from airflow_mm2_offsets.positions.reading import PositionsReader
-from airflow_mm2_offsets.spark.offsets import to_positions
+from airflow_mm2_offsets.spark.job_positions import JobPositions
 
 
 class ReadSparkCheckpointOperator(BaseOperator):
@@ -35,9 +32,8 @@ class ReadSparkCheckpointOperator(BaseOperator):
             in every case.
         saved_positions: The folder that ``SaveSparkPositionsOperator`` saves to.
         positions: Where the job stands, if nothing else says so: topic to partition to next offset,
-            as a dict or as Spark's JSON text.
-        positions_as_of: When the job stood at ``positions``: ISO 8601 with a zone. By default the
-            time of this task.
+            as a mapping or as Spark's JSON text. Or a mapping of ``positions`` and ``as_of``, when
+            the job stood there: ISO 8601 with a zone; by default the time of this task.
 
     Returns:
         ``positions`` and ``pending`` (where the batch ends that was begun and not committed, or
@@ -65,7 +61,7 @@ class ReadSparkCheckpointOperator(BaseOperator):
     operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
         *("checkpoint", "control", "mm2_conn_id", "to", "policy", "saved_positions"),
-        *("positions", "positions_as_of"),
+        "positions",
     )
 
     def __init__(
@@ -78,11 +74,10 @@ class ReadSparkCheckpointOperator(BaseOperator):
         policy: str = PLANNED.name,
         saved_positions: str | None = None,
         positions: Mapping[str, Any] | str | None = None,
-        positions_as_of: str | None = None,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
-        # Each result becomes an XCom, so that other tasks take ``read.output["positions"]``.
+        # Each result becomes an XCom, so that other tasks take ``read.output["read_until"]``.
         super().__init__(multiple_outputs=True, **kwargs)
         self.checkpoint = checkpoint
         self.control = control
@@ -91,7 +86,6 @@ class ReadSparkCheckpointOperator(BaseOperator):
         self.policy = policy
         self.saved_positions = saved_positions
         self.positions = positions
-        self.positions_as_of = positions_as_of
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
@@ -107,7 +101,6 @@ class ReadSparkCheckpointOperator(BaseOperator):
             may_be_lost=may_be_lost,
             saved_positions=given(self.saved_positions),
             positions=positions if may_be_lost else None,
-            as_of=parse_as_of(self, "positions_as_of"),
         ).read()
 
     def _pair(self) -> ClusterPair | None:
@@ -116,45 +109,12 @@ class ReadSparkCheckpointOperator(BaseOperator):
         pair = Mm2OffsetHook(self.mm2_conn_id, to=given(self.to)).get_conn()
         return quick(pair) if parse_policy(self.policy).source_may_be_lost else pair
 
-    def parse_settings(self) -> Positions | None:
+    def parse_settings(self) -> JobPositions | None:
         """Return the given positions, and check what else stands in for a lost checkpoint.
 
         Raises:
             Mm2OffsetsError: A setting is invalid.
         """
-        parse_as_of(self, "positions_as_of")
         if parse_policy(self.policy).source_may_be_lost:
             check_location(self, "saved_positions")
-        return parse_positions(self, "positions")
-
-
-def parse_as_of(task: BaseOperator, field: str) -> str | None:
-    """Return a time that a user may have given.
-
-    Raises:
-        ConfigurationError: It is no time, or has no zone.
-    """
-    as_of = given(getattr(task, field))
-    if as_of is not None and parse_zoned(as_of) is None:
-        raise ConfigurationError(
-            f"task {task.task_id}: {field} is {as_of!r}; give a time with its zone"
-        )
-    return as_of
-
-
-def parse_positions(task: BaseOperator, field: str) -> Positions | None:
-    """Return positions that a user may have given, as a dict or as Spark's JSON text.
-
-    Raises:
-        ConfigurationError: They are something else.
-    """
-    positions = getattr(task, field)
-    if positions in (None, "", "None"):
-        return None
-    try:
-        return to_positions(positions)
-    except (Mm2OffsetsError, TypeError, AttributeError) as error:
-        raise ConfigurationError(
-            f"task {task.task_id}: {field} is {positions!r}; give topic to partition to next "
-            f"offset, as a dict or as Spark's JSON text: {error}"
-        ) from error
+        return given_positions(self)

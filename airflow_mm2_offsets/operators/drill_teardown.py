@@ -25,7 +25,7 @@ from airflow_mm2_offsets.operators.moving import (
     run_name,
     to_template,
 )
-from airflow_mm2_offsets.operators.polling import DeferrablePolling
+from airflow_mm2_offsets.operators.polling import PollingTask
 from airflow_mm2_offsets.operators.stop import UNSEEN_END_SECONDS
 from airflow_mm2_offsets.operators.stop_times import check_times
 from airflow_mm2_offsets.spark.control import (
@@ -43,7 +43,7 @@ HEARTBEAT_TIMEOUT = 60.0
 _NOTHING: Mapping[str, Any] = {"removed": 0, "seconds": 0.0, "stopped": None, "moved": None}
 
 
-class TearDownDrillOperator(DeferrablePolling):
+class TearDownDrillOperator(PollingTask):
     """Stops a drill's job, waits for the proof, and removes all that the drill has made.
 
     A second fence in the drill's folder asks the job to stop, and keeps it from starting later. No
@@ -59,8 +59,9 @@ class TearDownDrillOperator(DeferrablePolling):
             ``heartbeat_timeout`` (60 s by default) count here, too.
         folder: The drill's folder.
         quiet_period: Seconds for which heartbeat and checkpoint must not change.
-        timeout: Seconds to wait at most, each for the stop and for the end of the DAG run.
-        poll_interval: Seconds between two looks.
+        timeout: Seconds to wait at most, each for the stop and for the end of the DAG run; 600 by
+            default.
+        poll_interval: Seconds between two looks; 2 by default.
 
     Returns:
         ``removed`` (files), ``seconds`` since the folder was marked, ``stopped`` (acknowledged,
@@ -85,8 +86,6 @@ class TearDownDrillOperator(DeferrablePolling):
         move: MoveArgument,
         folder: str,
         quiet_period: float = 6.0,
-        timeout: float = 600.0,
-        poll_interval: float = 2.0,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
@@ -94,8 +93,6 @@ class TearDownDrillOperator(DeferrablePolling):
         self.move = to_template(move)
         self.folder = folder
         self.quiet_period = quiet_period
-        self.timeout = timeout
-        self.poll_interval = poll_interval
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:

@@ -52,7 +52,7 @@ from airflow_mm2_offsets.operators.run_conf import check_run_conf
 from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.positions.reading import PositionsReader
-from airflow_mm2_offsets.spark.offsets import parse_offsets
+from airflow_mm2_offsets.spark.job_positions import parse_job_positions
 
 APPROVED = "approved"
 """The XCom of what a person has approved for each job."""
@@ -200,11 +200,12 @@ class _StandReader:
             may_be_lost=may_be_lost,
             saved_positions=job.saved_positions,
         ).read()
+        where = parse_job_positions(read)
         return Stand(
             name=job.name,
             pair=pair,
-            positions=parse_offsets(read["positions"]),
-            pending=parse_offsets(read["pending"]) if read["pending"] else None,
+            positions=where.positions,
+            pending=where.pending,
             options=self._options_of(move, pair),
         )
 

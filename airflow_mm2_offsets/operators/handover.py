@@ -94,7 +94,7 @@ class HandOver(BaseOperator):
         """Return why the job can't be started, as sentences."""
 
     def _read_plan(self, move: Move) -> FailoverPlan:
-        positions, pending = stopped_positions(move)
+        stopped = stopped_positions(move)
         if not (path := move.noted("plan")):
             raise HandoverError(
                 f"job {move.job.name}: its journal names no plan of this move: clear the task that "
@@ -103,9 +103,7 @@ class HandOver(BaseOperator):
         return read_checked_plan(
             storage_path(path),
             pair_of_move(move),
-            positions=positions,
-            pending=pending,
-            noted_ids=move.facts(Event.PROVE).get("clusters"),
+            stopped=stopped,
             approval=move.noted("approval"),
         )
 

@@ -6,12 +6,13 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import FailoverPlan, Positions
+from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.errors import HandoverError, PlanError
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
 from airflow_mm2_offsets.planning.plan_file import read_plan
+from airflow_mm2_offsets.spark.job_positions import JobPositions
 from airflow_mm2_offsets.spark.position_ids import check_ids
 
 
@@ -19,9 +20,7 @@ def read_checked_plan(
     path: UPath,
     pair: ClusterPair,
     *,
-    positions: Positions,
-    pending: Positions | None,
-    noted_ids: Mapping[str, Any] | None,
+    stopped: JobPositions,
     approval: Mapping[str, Any] | None,
 ) -> FailoverPlan:
     """Return the kept plan, if the job may still be started from it.
@@ -29,9 +28,7 @@ def read_checked_plan(
     Args:
         path: The plan's file.
         pair: The clusters that the job moves between.
-        positions: Where the source job has stopped.
-        pending: Where the batch ends that it has begun and not committed, if any.
-        noted_ids: The ids of clusters and topics when the positions were first read, if noted.
+        stopped: Where the source job has stopped.
         approval: What ``ApproveFailoverOperator`` returned, if anything.
 
     Raises:
@@ -45,10 +42,10 @@ def read_checked_plan(
             f"{path} is gone, and the target job is to start from it: clear the task that "
             f"translates, with all after it"
         )
-    ids = read_known_ids(pair, positions)
-    if noted_ids:
-        check_ids(PairIds.from_json(noted_ids), ids)
-    check_kept_plan(plan, path, pair, positions=positions, pending=pending, ids=ids)
+    ids = read_known_ids(pair, stopped.positions)
+    if stopped.clusters:
+        check_ids(PairIds.from_json(stopped.clusters), ids)
+    check_kept_plan(plan, path, pair, positions=stopped.positions, pending=stopped.pending, ids=ids)
     _check_approval(approval, plan, path)
     return plan
 

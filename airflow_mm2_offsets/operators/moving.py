@@ -12,7 +12,7 @@ from airflow.providers.common.compat.sdk import (
 from airflow.sdk.exceptions import AirflowRuntimeError
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import FailoverPlan, Positions
+from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.errors import ConfigurationError, as_class
 from airflow_mm2_offsets.hooks.jobs import jobs_of_file
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
@@ -28,6 +28,7 @@ from airflow_mm2_offsets.operators.plan_settings import read_named_plan
 from airflow_mm2_offsets.planning.lost_parts import quick
 from airflow_mm2_offsets.positions.reading import PositionsReader
 from airflow_mm2_offsets.spark.control import DRIVER, StopProof
+from airflow_mm2_offsets.spark.job_positions import JobPositions
 from airflow_mm2_offsets.spark.lost_storage import why_lost
 from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.triggers.drill import ENDED, read_run_state
@@ -36,6 +37,8 @@ INTENT = "intent"
 """The XCom of what a task would have done in a dry run."""
 MoveArgument = MoveRequest | Mapping[str, Any]
 """What operators take as ``move``: a value, or the same as JSON."""
+JobArgument = SparkJob | Mapping[str, Any] | str
+"""What operators take as ``job``: a value, the same as JSON, or its name in the file of jobs."""
 AnyContext = Context | Mapping[str, Any]
 """Airflow's context, as it comes to ``execute`` and after a wait."""
 
@@ -43,6 +46,23 @@ AnyContext = Context | Mapping[str, Any]
 def to_template(move: MoveArgument | None) -> Mapping[str, Any] | None:
     """Return the argument as Airflow renders it."""
     return move.to_json() if isinstance(move, MoveRequest) else move
+
+
+def job_to_template(job: JobArgument | None) -> Mapping[str, Any] | str | None:
+    """Return the argument as Airflow renders it."""
+    return job.to_json() if isinstance(job, SparkJob) else job
+
+
+def job_of_task(task: BaseOperator) -> SparkJob:
+    """Return the job that a task's ``job`` is, or names.
+
+    Raises:
+        ConfigurationError: A field is unknown, misspelt or of another kind; or see ``job_of``.
+    """
+    try:
+        return job_of(MoveRequest.from_json({"job": getattr(task, "job", None)}))
+    except ConfigurationError as error:
+        raise as_class(ConfigurationError, error, f"task {task.task_id}: {error}") from error
 
 
 def request_of(task: BaseOperator) -> MoveRequest:
@@ -256,8 +276,7 @@ def record_proof(
     move: Move,
     proof: Mapping[str, Any],
     *,
-    positions: Positions | None = None,
-    as_of: str | None = None,
+    positions: JobPositions | None = None,
 ) -> dict[str, Any]:
     """Read where a job has stopped, record it with the proof of the stop, and return both.
 
@@ -266,7 +285,6 @@ def record_proof(
         move: Its move, as it was when the proof was looked for.
         proof: What ``StopWatch`` or a platform's silence has shown.
         positions: In a disaster: where the user says that the job stands.
-        as_of: When it stood there, ISO 8601 with its zone.
 
     Raises:
         Mm2OffsetsError: See ``PositionsReader.read`` and ``Mover.record``.
@@ -283,7 +301,6 @@ def record_proof(
         may_be_lost=move.policy.source_may_be_lost,
         saved_positions=move.job.saved_positions,
         positions=positions,
-        as_of=as_of,
         start=start,
     ).read()
     facts = {**proof, "request_id": move.request_id, **read}

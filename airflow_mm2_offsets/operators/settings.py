@@ -6,8 +6,9 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.errors import ConfigurationError, PositionError, as_class
 from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.spark.job_positions import JobPositions, parse_job_positions
 
 _TRUTH = {"true": True, "false": False, "": False, "none": False}
 """Jinja writes a param that is null as ``None``."""
@@ -87,3 +88,25 @@ def check_location(task: BaseOperator, field: str) -> None:
 def given(value: object) -> str | None:
     """Return an optional text; Jinja writes a param that is null as "None"."""
     return None if value is None or str(value) in {"", "None"} else str(value)
+
+
+def positions_of(task: BaseOperator) -> JobPositions:
+    """Return a task's field ``positions``; see ``parse_job_positions``.
+
+    Raises:
+        PositionError: It is something else.
+    """
+    try:
+        return parse_job_positions(getattr(task, "positions", None))
+    except PositionError as error:
+        message = f"task {task.task_id}: positions: {error}"
+        raise as_class(PositionError, error, message) from error
+
+
+def given_positions(task: BaseOperator) -> JobPositions | None:
+    """Return ``positions`` that a user may have given a task; None if there are none.
+
+    Raises:
+        PositionError: They are something else.
+    """
+    return None if getattr(task, "positions", None) in (None, "", "None") else positions_of(task)

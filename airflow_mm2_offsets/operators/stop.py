@@ -14,16 +14,18 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.moves.folders import JobFolders, check_before_stop
 from airflow_mm2_offsets.moves.handover import has_not_begun
 from airflow_mm2_offsets.moves.journal import Event
-from airflow_mm2_offsets.moves.move import Move, Mover, job_at
+from airflow_mm2_offsets.moves.move import Move, Mover, job_here
 from airflow_mm2_offsets.moves.stopping import answer_for, check_asked
-from airflow_mm2_offsets.operators.checkpoint import parse_as_of, parse_positions
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
 from airflow_mm2_offsets.operators.moving import (
     AnyContext,
+    JobArgument,
     MoveArgument,
     ask,
     find_users_word,
+    job_of_task,
+    job_to_template,
     mover_of,
     note_wait,
     record_proof,
@@ -32,8 +34,8 @@ from airflow_mm2_offsets.operators.moving import (
     skip_in_dry_run,
     to_template,
 )
-from airflow_mm2_offsets.operators.polling import DeferrablePolling
-from airflow_mm2_offsets.operators.settings import given
+from airflow_mm2_offsets.operators.polling import PollingTask
+from airflow_mm2_offsets.operators.settings import given_positions
 from airflow_mm2_offsets.operators.stop_times import check_times
 from airflow_mm2_offsets.spark.control import StopProof, read_driver
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger, withdrawal_line
@@ -42,7 +44,7 @@ UNSEEN_END_SECONDS = 60.0
 """What a cluster may take to carry out a kill: Kubernetes leaves a pod 30 s by default."""
 
 
-class StopSparkStreamingOperator(DeferrablePolling):
+class StopSparkStreamingOperator(PollingTask):
     """Asks a Spark job to stop between batches, and waits for the proof that it has.
 
     The proof is the answer of a job that runs under ``StopControl`` (``airflow_mm2_offsets.job``),
@@ -56,24 +58,20 @@ class StopSparkStreamingOperator(DeferrablePolling):
     instead, and ``kill_after`` ends a driver that does not stop. Both leave the running batch
     pending: the target job writes its records again.
 
-    Give ``move`` as a step of a move, or ``home`` to stop a job alone.
+    Give ``move`` as a step of a move, or ``job`` to stop a job alone.
 
     Args:
         move: What is moved, and how.
-        home: The job's folder.
-        positions: In a disaster, where nothing else says so: where the job stands, as a dict or as
-            Spark's JSON text.
-        positions_as_of: When it stood there: ISO 8601 with a zone; by default the time of this
-            task.
+        job: A job, or its name in the file of jobs: it is stopped where its journal says that it
+            is, and not moved.
+        positions: In a disaster, where nothing else says so: where the job stands. Topic to
+            partition to next offset, as a mapping or as Spark's JSON text; or a mapping of
+            ``positions`` and ``as_of``, when it stood there: ISO 8601 with a zone, by default the
+            time of this task.
         quiet_period: Seconds for which heartbeat and checkpoint must not change; at least three of
             the job's heartbeats, if it says how often it beats.
-        heartbeat_timeout: With ``home``: seconds of silence after which a driver that has not
-            answered counts as dead; None: never. May be a templated string.
-        kill_after: With ``home``: seconds after which a driver that has not stopped is killed;
-            None: never. May be a templated string.
-        spark_conn_id: With ``home``: the connection that the job was submitted with.
-        timeout: Seconds to wait at most; after a kill, from there on.
-        poll_interval: Seconds between two looks.
+        timeout: Seconds to wait at most; after a kill, from there on. 600 by default.
+        poll_interval: Seconds between two looks; 2 by default.
 
     Returns:
         The proof (``request_id``, ``application_id``, ``batch_id``, ``clean``, ``error``,
@@ -90,10 +88,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
     """
 
     operator_extra_links = page_links("run")
-    template_fields: Sequence[str] = (
-        *("move", "home", "positions", "positions_as_of"),
-        *("heartbeat_timeout", "kill_after", "spark_conn_id"),
-    )
+    template_fields: Sequence[str] = ("move", "job", "positions")
     wait_for = SparkStoppedTrigger.wait_for
     error = StopError
     trigger_class: ClassVar[type[SparkStoppedTrigger]] = SparkStoppedTrigger
@@ -102,29 +97,17 @@ class StopSparkStreamingOperator(DeferrablePolling):
         self,
         *,
         move: MoveArgument | None = None,
-        home: str | None = None,
+        job: JobArgument | None = None,
         positions: Mapping[str, Any] | str | None = None,
-        positions_as_of: str | None = None,
         quiet_period: float = 6.0,
-        heartbeat_timeout: float | str | None = None,
-        kill_after: float | str | None = None,
-        spark_conn_id: str | None = None,
-        timeout: float = 600.0,
-        poll_interval: float = 2.0,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
         super().__init__(**kwargs)
         self.move = to_template(move)
-        self.home = home
+        self.job = job_to_template(job)
         self.positions = positions
-        self.positions_as_of = positions_as_of
         self.quiet_period = quiet_period
-        self.heartbeat_timeout = heartbeat_timeout
-        self.kill_after = kill_after
-        self.spark_conn_id = spark_conn_id
-        self.timeout = timeout
-        self.poll_interval = poll_interval
         self._asked: tuple[Mover, str] | None = None
 
     @fails_at_once()
@@ -171,11 +154,8 @@ class StopSparkStreamingOperator(DeferrablePolling):
         """
         for field in ("timeout", "poll_interval", "quiet_period"):
             self.check_number(field)
-        parse_positions(self, "positions")
-        parse_as_of(self, "positions_as_of")
+        given_positions(self)
         times = silence_of(mover), mover.job.kill_after
-        if self.move is None:
-            times = self.seconds("heartbeat_timeout"), self.seconds("kill_after")
         check_times(
             self.task_id,
             can_be_asked=mover.job.is_controlled,
@@ -235,22 +215,17 @@ class StopSparkStreamingOperator(DeferrablePolling):
             self.log.warning("%s", withdrawal_line(*self._asked))
 
     def _mover(self, context: AnyContext) -> Mover:
-        if (self.move is None) == (self.home is None):
-            both = "neither is given" if self.home is None else "both are given"
-            raise ConfigurationError(f"task {self.task_id}: move or home: {both}; give one of them")
-        if self.home is None:
+        if (self.move is None) == (self.job is None):
+            both = "neither is given" if self.job is None else "both are given"
+            raise ConfigurationError(f"task {self.task_id}: move or job: {both}; give one of them")
+        if self.job is None:
             return mover_of(self, context)
-        return Mover(job_at(self.home, storage_path), run_name(context), PLANNED, storage_path)
+        job = job_here(job_of_task(self), storage_path)
+        return Mover(job, run_name(context), PLANNED, storage_path)
 
     def _prove(self, mover: Mover, move: Move, proof: Mapping[str, Any]) -> dict[str, Any]:
         """Read where the job has stopped, and record it with the proof."""
-        facts = record_proof(
-            mover,
-            move,
-            proof,
-            positions=parse_positions(self, "positions"),
-            as_of=parse_as_of(self, "positions_as_of"),
-        )
+        facts = record_proof(mover, move, proof, positions=given_positions(self))
         self.log.info("Stopped at batch %s: %s", facts["committed_batch"], facts["proof"])
         return facts
 
@@ -279,7 +254,7 @@ class StopSparkStreamingOperator(DeferrablePolling):
                 problem := folders.control_problem(driver) or folders.note_problem(driver)
             ):
                 raise StopError(f"nothing was killed: {problem}")
-        conn_id = given(self.spark_conn_id) or move.here.spark_conn_id
+        conn_id = move.here.spark_conn_id
         mover.record(move, Event.NOTE, ended_by=f"A kill by the connection {conn_id}")
         end_is_seen = SparkKillHook(conn_id).kill(driver, None)
         mover.record(move, Event.NOTE, has_ended=end_is_seen)

@@ -19,8 +19,8 @@ def check_times(
     """
     if not can_be_asked and kill_after is None:
         raise ConfigurationError(
-            f"task {task_id}: a job without a control location can't be asked to stop; "
-            f"give control, or kill_after to have it killed"
+            f"task {task_id}: the job has is_controlled=False, so it can't be asked to stop; "
+            f"give it kill_after to have it killed, or let it run under StopControl"
         )
     name, limit = ("timeout", timeout) if kill_after is None else ("kill_after", kill_after)
     if heartbeat_timeout is not None and heartbeat_timeout >= limit:

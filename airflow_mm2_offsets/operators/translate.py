@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator, Context
@@ -13,7 +12,7 @@ from airflow_mm2_offsets.core import Direction, FailoverPlan, Positions, Verdict
 from airflow_mm2_offsets.core.brief import brief_forecast
 from airflow_mm2_offsets.core.forecast import ForecastRequest
 from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.errors import ConfigurationError, PositionError, as_class
+from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.moves.handover import check_unmoved, stopped_positions
@@ -43,7 +42,7 @@ from airflow_mm2_offsets.operators.plan_xcoms import (
     numbers_of,
     plan_texts,
 )
-from airflow_mm2_offsets.operators.settings import given
+from airflow_mm2_offsets.operators.settings import given, positions_of
 from airflow_mm2_offsets.planning.forecast_file import forecast_once
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
@@ -54,7 +53,8 @@ from airflow_mm2_offsets.planning.plan_file import read_plan, save_plan
 from airflow_mm2_offsets.planning.source_ends import ends_from_json
 from airflow_mm2_offsets.positions.checkpoint import read_checkpoint_of
 from airflow_mm2_offsets.positions.reading import PositionsReader
-from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets, to_positions
+from airflow_mm2_offsets.spark.job_positions import JobPositions, parse_job_positions
+from airflow_mm2_offsets.spark.offsets import format_offsets
 from airflow_mm2_offsets.spark.position_ids import check_ids
 
 NOTE = "note"
@@ -92,14 +92,13 @@ class TranslateOffsetsOperator(BaseOperator):
         move: What is moved, and how.
         positions: Topic to partition to next offset, as any mapping or as Spark's JSON text, also
             the output of a task that reads them elsewhere (docs/positions.md). Airflow 3.1 takes no
-            numbers as keys of a dict: give partitions as text there.
-        pending: Where the batch ends that the job began and did not commit, likewise, if any.
-        checkpoint: The job's checkpoint location, to read both from, or to compare them with: the
-            job may have run since.
-        clusters: The ids of clusters and topics when the positions were first read:
-            ``ReadSparkCheckpointOperator`` and ``note_positions`` return them. A topic that was
-            recreated since is then refused; without them only what happens after this task can be
-            noticed.
+            numbers as keys of a dict: give partitions as text there. Or all that
+            ``ReadSparkCheckpointOperator``, ``StopSparkStreamingOperator`` or ``note_positions``
+            returned: with the end of a pending batch, and with the ids of clusters and topics when
+            the positions were first read. A topic that was recreated since is then refused; without
+            the ids only what happens after this task can be noticed.
+        checkpoint: The job's checkpoint location, to read the positions from, or to compare them
+            with: the job may have run since.
         replicated: What ``Mm2ReplicatedSensor`` returned: the source's ends that its first look
             saw. Where MirrorMaker 2 has lost its first offset syncs, they bound what it copied
             before; without them and without an archive such a partition is seldom exact.
@@ -133,7 +132,7 @@ class TranslateOffsetsOperator(BaseOperator):
         ForeignPositionsError: A file beside the checkpoint says that it is of another cluster, or
             of a topic that was recreated since.
         HandoverError: The job has not stopped, the checkpoint differs from ``positions``, or a
-            cluster or topic has another id than in ``clusters``.
+            cluster or topic has another id than in ``positions``.
         PlanError: The kept plan is damaged, edited, of other clusters, topics or positions, or
             contradicts what the clusters say now.
         Mm2OffsetsError: See ``planning.plan.plan_failover``.
@@ -141,7 +140,7 @@ class TranslateOffsetsOperator(BaseOperator):
 
     operator_extra_links = page_links("plan")
     template_fields: Sequence[str] = (
-        *("move", "positions", "pending", "checkpoint", "clusters", "replicated"),
+        *("move", "positions", "checkpoint", "replicated"),
         *("mm2_conn_id", "to", "archive", "plan_path", "options"),
     )
 
@@ -150,9 +149,7 @@ class TranslateOffsetsOperator(BaseOperator):
         *,
         move: MoveArgument | None = None,
         positions: Mapping[str, Any] | str | None = None,
-        pending: Mapping[str, Any] | str | None = None,
         checkpoint: str | None = None,
-        clusters: Mapping[str, Any] | None = None,
         replicated: Mapping[str, Any] | None = None,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         to: str | None = None,
@@ -165,9 +162,7 @@ class TranslateOffsetsOperator(BaseOperator):
         super().__init__(**kwargs)
         self.move = to_template(move)
         self.positions = positions
-        self.pending = pending
         self.checkpoint = checkpoint
-        self.clusters = clusters
         self.replicated = replicated
         self.mm2_conn_id = mm2_conn_id
         self.to = to
@@ -197,48 +192,39 @@ class TranslateOffsetsOperator(BaseOperator):
 
     def _own_stand(self) -> Stand:
         """Return the stand of positions that are given, or are in a checkpoint."""
-        if self.positions is None and not self.checkpoint:
-            raise ConfigurationError(
-                f"task {self.task_id}: give move, positions or checkpoint; none is given"
-            )
         hook = Mm2OffsetHook(self.mm2_conn_id, to=given(self.to))
         pair, settings = hook.get_conn(), self.parse_settings()
         options = self._options(settings, given(self.archive), self.replicated)
-        positions, pending = self._read_positions(pair, ask_source=options.read_source)
+        read = self._read_positions(pair, ask_source=options.read_source)
         return Stand(
             pair=pair,
-            positions=positions,
-            pending=pending,
+            positions=read.positions,
+            pending=read.pending,
             options=options,
-            clusters=self.clusters,
+            clusters=read.clusters,
             plan_path=given(self.plan_path),
         )
 
-    def _read_positions(
-        self, pair: ClusterPair, *, ask_source: bool
-    ) -> tuple[Positions, Positions | None]:
-        read = partial(
-            read_checkpoint_of,
-            pair,
-            open_path=storage_path,
-            ask_source=ask_source,
-            compare_topics=not self.clusters,
-        )
-        if self.positions is None:
-            checkpoint = read(storage_path(str(self.checkpoint)))
-            return checkpoint.positions, checkpoint.pending
-        positions = self._parse("positions")
-        pending = self._parse("pending") if self.pending else None
+    def _read_positions(self, pair: ClusterPair, *, ask_source: bool) -> JobPositions:
+        own = None if self.positions is None else positions_of(self)
+        checkpoint = None
         if self.checkpoint:
-            check_unmoved(read(storage_path(self.checkpoint)), positions, pending)
-        return positions, pending
-
-    def _parse(self, field: str) -> Positions:
-        try:
-            return to_positions(getattr(self, field))
-        except PositionError as error:
-            message = f"task {self.task_id}: {field}: {error}"
-            raise as_class(PositionError, error, message) from error
+            checkpoint = read_checkpoint_of(
+                pair,
+                storage_path(self.checkpoint),
+                open_path=storage_path,
+                ask_source=ask_source,
+                compare_topics=own is None or not own.clusters,
+            )
+        if own is not None and checkpoint is not None:
+            check_unmoved(checkpoint, own)
+        if own is not None:
+            return own
+        if checkpoint is None:
+            raise ConfigurationError(
+                f"task {self.task_id}: give move, positions or checkpoint; none is given"
+            )
+        return JobPositions(positions=checkpoint.positions, pending=checkpoint.pending)
 
     def _stand_of(self, move: Move) -> Stand:
         """Return the stand of a job that was stopped; of one that is left alone, where it is."""
@@ -257,26 +243,24 @@ class TranslateOffsetsOperator(BaseOperator):
                 may_be_lost=move.policy.source_may_be_lost,
                 saved_positions=job.saved_positions,
             ).read()
-            pending = parse_offsets(read["pending"]) if read["pending"] else None
-            positions = parse_offsets(read["positions"])
+            where = parse_job_positions(read)
             return Stand(
                 pair=pair,
-                positions=positions,
-                pending=pending,
+                positions=where.positions,
+                pending=where.pending,
                 options=options,
                 source_may_be_lost=move.policy.source_may_be_lost,
             )
-        positions, pending = stopped_positions(move)
-        facts, proof = move.facts(Event.PROVE), move.entry(Event.PROVE)
+        stopped, proof = stopped_positions(move), move.entry(Event.PROVE)
         folder = move.there.folder if move.there else move.here.folder
         return Stand(
             pair=pair,
-            positions=positions,
-            pending=pending,
+            positions=stopped.positions,
+            pending=stopped.pending,
             options=options,
-            clusters=facts.get("clusters"),
+            clusters=stopped.clusters,
             plan_path=f"{folder}/plans/{proof.number if proof else 0:06d}.json",
-            as_of=facts.get("as_of"),
+            as_of=stopped.as_of,
             is_final=move.is_handed_over,
             source_may_be_lost=move.policy.source_may_be_lost,
         )

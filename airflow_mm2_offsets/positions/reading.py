@@ -24,6 +24,7 @@ from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.positions.checkpoint import read_checkpoint_of
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
 from airflow_mm2_offsets.spark.control import Driver, read_driver
+from airflow_mm2_offsets.spark.job_positions import JobPositions
 from airflow_mm2_offsets.spark.lost_checkpoint import LostCheckpoint, Substitute
 from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets
 from airflow_mm2_offsets.spark.position_ids import check_ids, note_ids
@@ -49,10 +50,8 @@ class PositionsReader:
     """In a disaster: what was saved of a lost checkpoint, or was given, counts."""
     saved_positions: str | None = None
     """The folder that ``SaveSparkPositionsOperator`` saves to."""
-    positions: Positions | None = None
+    positions: JobPositions | None = None
     """Where the user says that the job stands."""
-    as_of: str | None = None
-    """When it stood there, ISO 8601 with its zone."""
     start: Positions | None = None
     """Where a job was to start that has not begun; None: it has a checkpoint."""
 
@@ -161,7 +160,7 @@ class PositionsReader:
             error=error,
             location=self.open_path(self.checkpoint) if is_open else None,
             saved_positions=self.open_path(self.saved_positions) if self.saved_positions else None,
-            positions=self.positions,
+            positions=self.positions.positions if self.positions else None,
             driver=driver,
         ).find_substitute()
 
@@ -181,16 +180,21 @@ class PositionsReader:
             "reread": 0,
             "query_id": saved and saved.query_id,
             "clusters": ids and ids.to_json(),
-            "as_of": substitute.as_of or self.as_of or now,
+            "as_of": substitute.as_of or (self.positions and self.positions.as_of) or now,
             "origin": substitute.origin,
         }
 
     def _substitute_ids(self, substitute: Substitute) -> PairIds | None:
         """Return the ids that the positions belong to; those that can be read must be the same."""
+        noted = substitute.saved.clusters if substitute.saved else self._given_ids()
         if self.pair is None:
-            return None if substitute.saved is None else substitute.saved.clusters
+            return noted
         now = read_known_ids(self.pair, substitute.positions)
-        if substitute.saved is None:
+        if noted is None:
             return now
-        check_ids(substitute.saved.clusters, now)
-        return substitute.saved.clusters.completed_by(now)
+        check_ids(noted, now)
+        return noted.completed_by(now)
+
+    def _given_ids(self) -> PairIds | None:
+        clusters = self.positions and self.positions.clusters
+        return PairIds.from_json(clusters) if clusters else None

@@ -46,6 +46,8 @@ class FleetTurnSensor(PollingSensor):
     template_fields: Sequence[str] = ("move", "wave", "at_once")
     wait_for = FleetTurnTrigger.wait_for
     error = HandoverError
+    default_timeout = DAY_SECONDS
+    default_poke_interval = 5.0
 
     def __init__(
         self,
@@ -54,12 +56,10 @@ class FleetTurnSensor(PollingSensor):
         wave: Sequence[str],
         last_task_id: str,
         at_once: int | str,
-        timeout: float = DAY_SECONDS,
-        poke_interval: float = 5.0,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
-        super().__init__(timeout=timeout, poke_interval=poke_interval, **kwargs)
+        super().__init__(**kwargs)
         self.move = to_template(move)
         self.wave = wave
         self.last_task_id = last_task_id

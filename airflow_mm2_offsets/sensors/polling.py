@@ -25,11 +25,13 @@ class PollingSensor(DeferrablePolling, BaseSensorOperator):
     ``mode``, ``soft_fail`` and all else mean what they mean for ``BaseSensorOperator``.
 
     Args:
-        timeout: Seconds to wait at most.
-        poke_interval: Seconds between two looks.
+        timeout: Seconds to wait at most; None: 600, or as the sensor says.
+        poke_interval: Seconds between two looks; None: 2, or as the sensor says.
     """
 
     timeout_kind = AirflowSensorTimeout
+    default_poke_interval: ClassVar[float] = 2.0
+    """``poke_interval``, unless the task is told otherwise."""
     ends_with: ClassVar[Event | None] = None
     """What the sensor records in the journal of a move at the end of its wait; see ``note_wait``.
     None: whatever it records is new."""
@@ -37,12 +39,16 @@ class PollingSensor(DeferrablePolling, BaseSensorOperator):
     def __init__(
         self,
         *,
-        timeout: timedelta | float = 600.0,
-        poke_interval: timedelta | float = 2.0,
+        timeout: timedelta | float | None = None,
+        poke_interval: timedelta | float | None = None,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
-        super().__init__(timeout=timeout, poke_interval=poke_interval, **kwargs)
+        super().__init__(
+            timeout=self.default_timeout if timeout is None else timeout,
+            poke_interval=self.default_poke_interval if poke_interval is None else poke_interval,
+            **kwargs,
+        )
         self._trigger: PollingTrigger | None = None
         self._missing = ""
 

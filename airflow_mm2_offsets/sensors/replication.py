@@ -19,9 +19,8 @@ from airflow_mm2_offsets.operators.moving import (
     skip_in_dry_run,
     to_template,
 )
-from airflow_mm2_offsets.operators.settings import given
+from airflow_mm2_offsets.operators.settings import given, positions_of
 from airflow_mm2_offsets.sensors.polling import PollingSensor
-from airflow_mm2_offsets.spark.offsets import to_positions
 from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
 
 
@@ -35,12 +34,12 @@ class Mm2ReplicatedSensor(PollingSensor):
 
     Args:
         move: What is moved, and how.
-        positions: Topic to partition to next offset, as a dict or as Spark's JSON text. Airflow 3.1
-            takes no numbers as keys of a dict: give partitions as text there.
+        positions: Topic to partition to next offset, as a mapping or as Spark's JSON text. Airflow
+            3.1 takes no numbers as keys of a dict: give partitions as text there. Or all that
+            ``ReadSparkCheckpointOperator``, ``StopSparkStreamingOperator`` or ``note_positions``
+            returned: the wait then ends where a cluster or topic has another id than when the
+            positions were read.
         mm2_conn_id: With ``positions``: id of a connection of type ``mm2``.
-        clusters: The ids of clusters and topics when the positions were first read:
-            ``ReadSparkCheckpointOperator`` returns them. The wait then ends where a topic was
-            recreated.
         quiet_after: Seconds after which the wait succeeds if neither cluster has changed and only
             the last records before a position are in doubt; None: as the job says, or never. A
             transform that drops the last records leaves no proof that MirrorMaker 2 has processed
@@ -57,16 +56,14 @@ class Mm2ReplicatedSensor(PollingSensor):
         offset syncs. ``TranslateOffsetsOperator`` takes it as ``replicated``.
 
     Raises:
-        HandoverError: A cluster or topic has another id than in ``clusters``.
+        HandoverError: A cluster or topic has another id than in ``positions``.
         NotReplicatedError: The time has passed; each partition that is behind is named. It is an
             ``AirflowSensorTimeout`` too.
         ConfigurationError: ``quiet_after`` with ``mode="reschedule"`` and no ``deferrable``; or not
             one of ``move`` and ``positions``.
     """
 
-    template_fields: Sequence[str] = (
-        *("move", "mm2_conn_id", "positions", "clusters", "quiet_after", "to"),
-    )
+    template_fields: Sequence[str] = (*("move", "mm2_conn_id", "positions", "quiet_after", "to"),)
     wait_for = ReplicatedTrigger.wait_for
     error = NotReplicatedError
 
@@ -76,7 +73,6 @@ class Mm2ReplicatedSensor(PollingSensor):
         move: MoveArgument | None = None,
         positions: Mapping[str, Any] | str | None = None,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
-        clusters: Mapping[str, Any] | None = None,
         quiet_after: float | str | None = None,
         to: str | None = None,
         **kwargs: Any,
@@ -86,7 +82,6 @@ class Mm2ReplicatedSensor(PollingSensor):
         self.move = to_template(move)
         self.mm2_conn_id = mm2_conn_id
         self.positions = positions
-        self.clusters = clusters
         self.quiet_after = quiet_after
         self.to = to
 
@@ -118,19 +113,21 @@ class Mm2ReplicatedSensor(PollingSensor):
         """Return the trigger that reads both clusters."""
         quiet_after = self.parse_settings()
         if self.move is None:
+            where = positions_of(self)
             return ReplicatedTrigger(
                 mm2_conn_id=self.mm2_conn_id,
-                positions=to_positions(self.positions),
-                clusters=self.clusters,
+                positions=where.positions,
+                clusters=where.clusters,
                 quiet_after=quiet_after,
                 to=given(self.to),
                 **times,
             )
         move = mover_of(self, context).find()
+        stopped = stopped_positions(move)
         return ReplicatedTrigger(
             mm2_conn_id=mirror_of(move),
-            positions=stopped_positions(move)[0],
-            clusters=move.facts(Event.PROVE).get("clusters"),
+            positions=stopped.positions,
+            clusters=stopped.clusters,
             quiet_after=move.job.quiet_after if quiet_after is None else quiet_after,
             to=move.there.cluster if move.there else None,
             **times,

@@ -47,16 +47,13 @@ class SparkStoppedSensor(PollingSensor):
             string.
         move: What is moved, and how; the journal says what has cancelled the job.
         checkpoint: The job's checkpoint location.
-        control: With ``checkpoint``: the job's control location, if it has one: its heartbeat must
-            not change, too.
         trigger_interval: The longest time between two batches while the job has records to read, in
             seconds. It counts in place of the longest gap, for a job whose topics were idle; a gap
             that no recent batch has undercut counts all the same. May be a templated string.
-        cancelled_by: With ``checkpoint``: what has cancelled the job, for the proof; None: the
-            tasks directly before this one.
-        cancelled_at: With ``checkpoint``: when that was, in seconds since 1970, by Airflow's clock:
-            a batch that was begun later than ``quiet_period`` after it is of another driver. None:
-            not compared. May be a templated string.
+        cancel: With ``checkpoint``: ``by``, what has cancelled the job, for the proof (by default
+            the tasks directly before this one), and ``at``, when that was, in seconds since 1970,
+            by Airflow's clock: a batch that was begun later than ``quiet_period`` after it is of
+            another driver (by default not compared).
         timeout: Seconds to wait at most; 3600 by default.
         poke_interval: Seconds between two looks; 2 by default.
         deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
@@ -76,11 +73,11 @@ class SparkStoppedSensor(PollingSensor):
 
     operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
-        *("move", "checkpoint", "quiet_period", "control", "trigger_interval", "cancelled_by"),
-        "cancelled_at",
+        *("move", "checkpoint", "quiet_period", "trigger_interval", "cancel"),
     )
     wait_for = CancelledJobTrigger.wait_for
     error = StopError
+    default_timeout = 3600.0
     ends_with = Event.PROVE
 
     def __init__(
@@ -89,22 +86,17 @@ class SparkStoppedSensor(PollingSensor):
         quiet_period: float | str,
         move: MoveArgument | None = None,
         checkpoint: str | None = None,
-        control: str | None = None,
         trigger_interval: float | str | None = None,
-        cancelled_by: str | None = None,
-        cancelled_at: float | str | None = None,
-        timeout: float = 3600.0,
+        cancel: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
-        super().__init__(timeout=timeout, **kwargs)
+        super().__init__(**kwargs)
         self.move = to_template(move)
         self.checkpoint = checkpoint
         self.quiet_period = quiet_period
-        self.control = control
         self.trigger_interval = trigger_interval
-        self.cancelled_by = cancelled_by
-        self.cancelled_at = cancelled_at
+        self.cancel = cancel
 
     @fails_at_once()
     def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's signature
@@ -140,29 +132,29 @@ class SparkStoppedSensor(PollingSensor):
     def new_trigger(self, context: Context, **times: float) -> CancelledJobTrigger:
         """Return the trigger that lists the checkpoint."""
         quiet_period, trigger_interval = self.parse_settings()
-        if self.move is None:
-            return CancelledJobTrigger(
-                checkpoint=str(self.checkpoint),
-                quiet_period=quiet_period,
-                request_id=run_name(context),
-                cancelled_by=self._cancelled_by(self.cancelled_by),
-                cancelled_at=self.seconds("cancelled_at"),
-                control=given(self.control),
-                trigger_interval=trigger_interval,
-                **times,
-            )
-        move = mover_of(self, context).find()
-        cancel = move.noted("cancel") or {"by": "", "at": None}
+        checkpoint, request_id, cancel = str(self.checkpoint), run_name(context), self._own_cancel()
+        if self.move is not None:
+            move = mover_of(self, context).find()
+            checkpoint, request_id = move.here.checkpoint, move.request_id
+            cancel = move.noted("cancel") or {"by": "", "at": None}
         return CancelledJobTrigger(
-            checkpoint=move.here.checkpoint,
+            checkpoint=checkpoint,
             quiet_period=quiet_period,
-            request_id=move.request_id,
-            cancelled_by=self._cancelled_by(cancel["by"]),
-            cancelled_at=cancel["at"],
-            control=None,
+            request_id=request_id,
+            cancelled_by=self._cancelled_by(cancel.get("by")),
+            cancelled_at=self.parse_seconds("cancel: at", cancel.get("at")),
             trigger_interval=trigger_interval,
             **times,
         )
+
+    def _own_cancel(self) -> Mapping[str, Any]:
+        """Return what a user says of the cancel; without it, nothing."""
+        cancel = {} if self.cancel is None else self.cancel
+        if not isinstance(cancel, Mapping) or set(cancel) - {"by", "at"}:
+            raise ConfigurationError(
+                f"task {self.task_id}: cancel is {cancel!r}; give a mapping of by and at"
+            )
+        return cancel
 
     def parse_settings(self) -> tuple[float, float | None]:
         """Return ``quiet_period`` and ``trigger_interval`` in seconds.
@@ -202,6 +194,6 @@ class SparkStoppedSensor(PollingSensor):
             raise ConfigurationError(
                 f"task {self.task_id}: no task before this one cancels the job, and silence alone "
                 f"does not tell a stopped job from an idle one: put the platform's cancel before "
-                f"it, or name in cancelled_by what has cancelled the job"
+                f"it, or name in cancel, as by, what has cancelled the job"
             )
         return ", ".join(sorted(names))

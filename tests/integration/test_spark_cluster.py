@@ -16,6 +16,7 @@ from airflow.providers.common.compat.sdk import DAG
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.job import py_files
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from stack.mirror import Stack
@@ -88,16 +89,15 @@ def _job(stack: Stack, topic: str, folder: Path) -> Program:
     return submit("the job", command, folder, PYTHON)
 
 
-def _stop(worker: Worker, folder: Path, **settings: Any) -> dict[str, Any]:
+def _stop(worker: Worker, folder: Path, *, kill_after: float | None = None) -> dict[str, Any]:
     """Run the operator to its end; return its XCom."""
+    home = Home(cluster="east", folder=str(folder), spark_conn_id=CONNECTION)
     with DAG("failover", schedule=None):
         task = StopSparkStreamingOperator(
             task_id="stop",
             deferrable=True,
-            home=str(folder),
-            spark_conn_id=CONNECTION,
+            job=SparkJob(name="orders", homes=(home,), kill_after=kill_after),
             poll_interval=0.5,
-            **settings,
         )
     return run_to_the_end(worker, task)
 

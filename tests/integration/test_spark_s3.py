@@ -109,7 +109,7 @@ def _run_and_stop(job: Job, made: Mirror, worker: Worker) -> None:
             stop = StopSparkStreamingOperator(
                 task_id="stop",
                 deferrable=True,
-                home=job.home,
+                job={"name": "orders", "homes": {"source": job.home}},
                 quiet_period=3.0,
                 poll_interval=0.5,
             )

@@ -12,6 +12,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.policy import PLANNED
 from airflow_mm2_offsets.core.positions import Positions
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.move import Mover, job_at
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
@@ -144,9 +145,12 @@ def test_a_driver_that_died_is_given_up_where_told(job: Job, worker: Worker) -> 
         stop = StopSparkStreamingOperator(
             task_id="stop",
             deferrable=True,
-            home=str(job.folder),
+            job=SparkJob(
+                name="orders",
+                homes=(Home(cluster="east", folder=str(job.folder)),),
+                heartbeat_timeout=2 * HEARTBEAT_SECONDS,
+            ),
             quiet_period=1.0,
-            heartbeat_timeout=2 * HEARTBEAT_SECONDS,
             poll_interval=0.5,
         )
     result = run_to_the_end(worker, stop)

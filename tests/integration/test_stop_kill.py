@@ -43,7 +43,8 @@ def test_a_driver_that_does_not_stop_is_killed_if_allowed(
     """First a stop is requested, then the driver is killed; its silence after that is the proof."""
     define(monkeypatch, "spark_here", conn_type="spark", host="local[1]")
     worker.conf = {"folder": str(job.folder)}
-    task = stop_task(kill_after=0.1, spark_conn_id="spark_here")
+    home = {"folder": str(job.folder), "spark_conn_id": "spark_here"}
+    task = stop_task(job={"homes": {"east": home}, "kill_after": 0.1})
     with _sleeper() as process:
         _describe(job, process)
         asked = worker.run(task)

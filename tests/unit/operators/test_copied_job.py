@@ -37,9 +37,9 @@ def _copy(job: Job) -> Job:
     return copy
 
 
-def _stop(worker: Worker, job: Job, *, meanwhile: Any = None, **settings: Any) -> str:  # noqa: ANN401
-    """Run a stop to its proof; return it."""
-    task = stop_task(home=str(job.folder), **settings)
+def _stop(worker: Worker, job: Job, *, meanwhile: Any = None, **of_job: Any) -> str:  # noqa: ANN401
+    """Run a stop to its proof; return it. ``of_job`` are further fields of the job."""
+    task = stop_task(job={"homes": {"east": str(job.folder)}, **of_job})
     deferred = worker.run(task)
     if meanwhile is not None:
         meanwhile()

@@ -49,7 +49,8 @@ MAKES: dict[str, Make] = {
         TranslateOffsetsOperator, checkpoint=str(at), positions=AT_4
     ),
     "save": lambda at: _task(
-        SaveSparkPositionsOperator, checkpoint=str(at), save_to=f"{at.parent}/saved", **MM2
+        SaveSparkPositionsOperator,
+        job={**_move(at, "planned")["job"], "saved_positions": f"{at.parent}/saved"},
     ),
     "publish": lambda at: _task(PublishPositionsOperator, checkpoint=str(at), group_id="job"),
     "migrate": lambda at: _task(

@@ -144,8 +144,9 @@ def test_a_job_that_has_run_since_is_noticed(worker: Worker, tmp_path: Path) -> 
     assert 'its positions is {"orders":{"0":8}} now, and was {"orders":{"0":4}}' in str(
         caught.value
     )
+    pending = {"positions": {"orders": {"0": 8}}, "pending": AT_4}
     with pytest.raises(HandoverError, match="its pending batch is none now, and was"):
-        worker.run(translate(**{**arguments, "positions": {"orders": {"0": 8}}, "pending": AT_4}))
+        worker.run(translate(**{**arguments, "positions": pending}))
 
 
 def test_a_plan_of_other_positions_is_refused(worker: Worker, tmp_path: Path) -> None:

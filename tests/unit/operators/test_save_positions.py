@@ -11,7 +11,11 @@ from airflow.providers.common.compat.sdk import DAG
 from upath import UPath
 
 from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
-from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError, HandoverError
+from airflow_mm2_offsets.errors import (
+    CheckpointError,
+    HandoverError,
+    PositionError,
+)
 from airflow_mm2_offsets.moves.fences import Fence, raise_fence
 from airflow_mm2_offsets.moves.journal import FenceState
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
@@ -46,13 +50,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "saved"
 
 
-def _save(worker: Worker, job: Job, folder: Path, **settings: Any) -> str:
+def _save(worker: Worker, job: Job, folder: Path, **more: str) -> dict[str, Any]:
+    """Save the positions of a job with one home; ``more`` are further homes."""
+    homes = {"source": str(job.folder), **more}
     with DAG("archive", schedule=None):
-        task = SaveSparkPositionsOperator(
-            task_id="save", **{"checkpoint": str(job.checkpoint), "save_to": str(folder)} | settings
-        )
-    state: str = worker.run(task).state
-    return state
+        of_job = {"name": "orders", "homes": homes, "saved_positions": str(folder)}
+        worker.run(SaveSparkPositionsOperator(task_id="save", job=of_job))
+    saved: dict[str, Any] = worker.xcoms["save", "return_value"]
+    return saved
 
 
 def _read(worker: Worker, job: Job, **settings: Any) -> dict[str, Any]:
@@ -122,9 +127,9 @@ def test_the_users_word_is_the_last_resort(worker: Worker, job: Job, folder: Pat
     # The job may have gone on since: the forecast needs a time.
     assert datetime.now(UTC) - datetime.fromisoformat(read["as_of"]) < timedelta(minutes=1)
     told = AT.isoformat()
-    assert _read(worker, job, positions_as_of=told, **given)["as_of"] == told
-    with pytest.raises(ConfigurationError, match="positions_as_of is 'yesterday'"):
-        _read(worker, job, positions_as_of="yesterday", **given)
+    assert _read(worker, job, positions={**given, "as_of": told})["as_of"] == told
+    with pytest.raises(PositionError, match="task read: positions: as_of is 'yesterday'"):
+        _read(worker, job, positions={**given, "as_of": "yesterday"})
     with pytest.raises(CheckpointError, match="give saved_positions, the folder that"):
         _read(worker, job)
     with pytest.raises(CheckpointError, match="there are no saved positions of the checkpoint"):
@@ -151,8 +156,8 @@ def test_positions_of_another_query_are_refused(worker: Worker, job: Job, folder
         _read(worker, job, saved_positions=str(folder), control=str(job.control))
 
 
-def test_positions_of_a_moved_job_are_not_saved(worker: Worker, job: Job, folder: Path) -> None:
-    """A fence says that the job reads another cluster since."""
+def test_a_job_whose_journal_is_lost_is_not_saved(worker: Worker, job: Job, folder: Path) -> None:
+    """A fence says that the job reads another cluster since, and the journal is gone."""
     fence = Fence(
         number=7,
         home=str(job.folder),
@@ -163,7 +168,8 @@ def test_positions_of_a_moved_job_are_not_saved(worker: Worker, job: Job, folder
         journal="elsewhere",
     )
     raise_fence(UPath(job.control), fence)
-    assert _save(worker, job, folder, control=str(job.control)) == "skipped"
+    with pytest.raises(HandoverError, match=r"job orders has no journal in .*: restore it"):
+        _save(worker, job, folder)
     assert not folder.exists()
 
 
@@ -176,9 +182,9 @@ class TestJob:
         mover.more = {"saved_positions": str(folder)}
         return mover
 
-    def _save(self, mover: Mover, **settings: Any) -> dict[str, Any]:
+    def _save(self, mover: Mover) -> dict[str, Any]:
         with DAG("archive", schedule=None):
-            task = SaveSparkPositionsOperator(task_id="save", **{"job": mover.job, **settings})
+            task = SaveSparkPositionsOperator(task_id="save", job=mover.job)
         mover.worker.run(task)
         return mover.worker.xcoms.get(("save", "return_value")) or {}
 
@@ -211,20 +217,18 @@ class TestJob:
         mover.more = {}
         assert self._save(mover) == {}
 
-    def test_one_place_is_named(self, mover: Mover) -> None:
-        """A job or a checkpoint."""
-        for settings in ({"checkpoint": "/c"}, {"job": None}):
-            with pytest.raises(ConfigurationError, match="give one of them"):
-                self._save(mover, **settings)
-
 
 def test_ids_are_compared_before_positions_count(
     worker: Worker, job: Job, folder: Path, clusters: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A topic that was recreated on the target since is refused; a lost source is not asked."""
+    """A topic that was recreated on the target since is refused; a lost source is not asked.
+
+    What an earlier task has read is compared as what was saved.
+    """
     clusters.connect(monkeypatch)
     impatient(monkeypatch)
-    _save(worker, job, folder, mm2_conn_id="mm2_default")
+    given = _read(worker, job, mm2_conn_id="mm2_default")
+    _save(worker, job, folder, target=f"{job.folder}-target")
     shutil.rmtree(job.checkpoint)
     clusters.source.is_running = False
     settings = {"saved_positions": str(folder), "mm2_conn_id": "mm2_default"}
@@ -232,8 +236,9 @@ def test_ids_are_compared_before_positions_count(
     assert read["clusters"]["source"]["cluster_id"] == clusters.source.cluster_id
     clusters.target.delete_topic("orders")
     clusters.target.create_topic("orders", partitions=4)
-    with pytest.raises(HandoverError, match=r"clusters\.target\.topic_ids\.orders"):
-        _read(worker, job, **settings)
+    for stands_in in ({"saved_positions": str(folder)}, {"positions": given}):
+        with pytest.raises(HandoverError, match=r"clusters\.target\.topic_ids\.orders"):
+            _read(worker, job, mm2_conn_id="mm2_default", **stands_in)
 
 
 def _save_at(

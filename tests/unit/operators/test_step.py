@@ -10,6 +10,7 @@ from airflow.sdk.execution_time.comms import DeferTask
 
 import airflow_mm2_offsets
 from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.observability import metrics
 from airflow_mm2_offsets.operators import step as operators_step
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
@@ -119,7 +120,8 @@ def test_a_sensor_that_is_rescheduled_counts_from_its_first_look(
 def test_a_stop_is_one_step_too(worker: Worker, tmp_path: Path, exporter: Exporter) -> None:
     """An error in its resumed part is counted once, by its class."""
     with DAG("failover", schedule=None):
-        task = StopSparkStreamingOperator(task_id="stop_source", home=str(tmp_path))
+        job = SparkJob(name="orders", homes=(Home(cluster="east", folder=str(tmp_path)),))
+        task = StopSparkStreamingOperator(task_id="stop_source", job=job)
     resumed = DeferTask.model_construct(next_method="execute_complete", next_kwargs={})
     with pytest.raises(Exception, match="waited 600 s"):
         worker.run(task, after=resumed, event={"timeout": "no answer"})

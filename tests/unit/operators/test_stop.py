@@ -17,7 +17,7 @@ from airflow_mm2_offsets.moves.move import Mover, job_at
 from airflow_mm2_offsets.operators.stop import silence_of
 from airflow_mm2_offsets.triggers.stop import withdrawal_line
 from tests.unit.operators.spark_job import Job
-from tests.unit.operators.stops import REQUEST_ID, stop_task
+from tests.unit.operators.stops import JOB, REQUEST_ID, step_task, stop_task
 from tests.unit.operators.worker import Worker, events, rebuild
 
 try:
@@ -110,10 +110,11 @@ def test_a_task_that_is_killed_withdraws_its_stop(worker: Worker, job: Job) -> N
 def test_a_kill_that_lacks_its_connection_is_not_retried(worker: Worker, job: Job) -> None:
     """The wrong setting shows only after the wait; it fails the task at once all the same."""
     worker.conf = {"folder": str(job.folder)}
-    settings = {"kill_after": 0.0, "spark_conn_id": "nowhere"}
-    deferred = worker.run(stop_task(**settings))
+    home = {"folder": str(job.folder), "spark_conn_id": "nowhere"}
+    of_job = {"kill_after": 0.0, "homes": {"east": home}}
+    deferred = worker.run(stop_task(job=of_job))
     with pytest.raises(ConfigurationError) as caught:
-        _finish(worker, deferred, **settings)
+        _finish(worker, deferred, job=of_job)
     assert isinstance(caught.value, AirflowFailException)
     assert _runs_on(job)
 
@@ -202,12 +203,32 @@ def test_a_stop_that_can_not_be_withdrawn_is_told(worker: Worker, job: Job) -> N
     assert job.requested_stop() == REQUEST_ID
 
 
-@pytest.mark.parametrize("settings", [{"home": None}, {"move": {"job": "orders"}}])
-def test_move_or_home(worker: Worker, job: Job, settings: dict[str, Any]) -> None:
+def test_move_or_job(worker: Worker, job: Job) -> None:
     """One of them, and not both."""
     worker.conf = {"folder": str(job.folder)}
-    with pytest.raises(ConfigurationError, match="give one of them"):
-        worker.run(stop_task(**settings))
+    for task in (step_task(None), stop_task(move={"job": "orders"})):
+        with pytest.raises(ConfigurationError, match=r"^task stop: move or job: .*; give one of"):
+            worker.run(task)
+
+
+def test_a_declared_job_is_stopped_where_it_is(worker: Worker, job: Job) -> None:
+    """A job with another home is not moved there: the next run moves it on."""
+    worker.conf = {"folder": str(job.folder)}
+    homes = {**JOB["homes"], "west": f"{job.folder}/west"}
+    deferred = worker.run(stop_task(job={"homes": homes}))
+    job.acknowledge()
+    assert _finish(worker, deferred, job={"homes": homes})["proof"] == "acknowledged"
+    asked, *_, proved = job.entries()
+    assert (asked.target, proved.state) == (None, State.STOPPED)
+    assert not (job.folder / "west").exists()
+
+
+def test_a_wrong_job_is_refused(worker: Worker, job: Job) -> None:
+    """The field and the nearest word are named, and the task."""
+    worker.conf = {"folder": str(job.folder)}
+    with pytest.raises(ConfigurationError, match=r"^task stop: .*'kill_aftr' .*kill_after\?$"):
+        worker.run(stop_task(job={"kill_aftr": 5}))
+    assert job.requested_stop() is None
 
 
 @pytest.mark.parametrize(
@@ -223,7 +244,7 @@ def test_move_or_home(worker: Worker, job: Job, settings: dict[str, Any]) -> Non
 def test_a_wrong_move_is_refused(worker: Worker, move: Any, problem: str) -> None:  # noqa: ANN401
     """The field and the nearest word are named."""
     with pytest.raises(ConfigurationError, match=problem):
-        worker.run(stop_task(home=None, move=move))
+        worker.run(step_task(move))
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_a_kill_without_a_triggerer(
     monkeypatch.setattr(SparkKillHook, "kill", kill)
     job.beat(1, lease=0.1)
     worker.conf = {"folder": str(job.folder)}
-    assert worker.run(stop_task(deferrable=False, kill_after=0.1)).type == "SucceedTask"
+    assert worker.run(stop_task(deferrable=False, job={"kill_after": 0.1})).type == "SucceedTask"
     (driver,) = killed
     assert driver is not None
     assert driver.pid == 7
@@ -103,7 +103,7 @@ def test_a_task_that_is_ended_while_the_worker_waits_kills_nothing(
     worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Airflow calls on_kill in the wait's own thread, which then goes on for some seconds."""
-    task = stop_task(deferrable=False, kill_after=60.0, timeout=60.0)
+    task = stop_task(deferrable=False, job={"kill_after": 60.0}, timeout=60.0)
     killed: list[object] = []
     monkeypatch.setattr(SparkKillHook, "kill", lambda *of_it: killed.append(of_it))
     running: list[StopSparkStreamingOperator] = []  # Airflow runs a copy of the task

@@ -59,7 +59,7 @@ def test_a_silent_driver_counts_as_dead_after_heartbeat_timeout(worker: Worker, 
     """Silence is the proof then, the XCom says so, and the request stops no later driver."""
     worker.conf = {"folder": str(job.folder)}
     job.beat(1, lease=0.1)
-    task = stop_task(heartbeat_timeout=0.1)
+    task = stop_task(job={"heartbeat_timeout": 0.1})
     deferred = worker.run(task)
     began = time.monotonic()
     (event,) = events(rebuild(deferred))
@@ -88,7 +88,7 @@ def test_a_silent_driver_counts_as_dead_after_heartbeat_timeout(worker: Worker, 
 def test_a_driver_that_stops_in_time_is_not_killed(worker: Worker, job: Job) -> None:
     """Its word comes first: no Spark connection is even there."""
     worker.conf = {"folder": str(job.folder)}
-    task = stop_task(kill_after=60)
+    task = stop_task(job={"kill_after": 60})
     deferred = worker.run(task)
     job.acknowledge()
     (event,) = events(rebuild(deferred))
@@ -102,7 +102,7 @@ def test_a_driver_that_can_not_be_killed_fails_the_task(
     """The error says where it runs; the request is withdrawn, and the driver runs on."""
     define(monkeypatch, "spark_default", conn_type="spark", host="local[1]")
     worker.conf = {"folder": str(job.folder)}
-    task = stop_task(kill_after=0.0)
+    task = stop_task(job={"kill_after": 0.0})
     deferred = worker.run(task)
     (event,) = events(rebuild(deferred))
     with pytest.raises(StopError, match="run this task on h, or end it there"):
@@ -118,7 +118,7 @@ def test_a_stop_that_is_withdrawn_before_the_kill_kills_nothing(
     killed: list[object] = []
     monkeypatch.setattr(SparkKillHook, "kill", lambda *of_it: killed.append(of_it))
     worker.conf = {"folder": str(job.folder)}
-    task = stop_task(kill_after=0.0)
+    task = stop_task(job={"kill_after": 0.0})
     deferred = worker.run(task)
     (event,) = events(rebuild(deferred))
     assert "timeout" in event
@@ -132,7 +132,7 @@ def test_a_stop_that_is_withdrawn_after_its_proof_is_not_proved(worker: Worker, 
     """The driver's silence was seen, then someone withdrew the stop: another driver may run."""
     worker.conf = {"folder": str(job.folder)}
     job.beat(1, lease=0.1)
-    task = stop_task(heartbeat_timeout=0.1)
+    task = stop_task(job={"heartbeat_timeout": 0.1})
     deferred = worker.run(task)
     (event,) = events(rebuild(deferred))
     assert event["result"]["proof"] == "silent"
@@ -143,7 +143,7 @@ def test_a_stop_that_is_withdrawn_after_its_proof_is_not_proved(worker: Worker, 
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("of_job", "message"),
     [
         (
             {"heartbeat_timeout": "soon"},
@@ -153,13 +153,17 @@ def test_a_stop_that_is_withdrawn_after_its_proof_is_not_proved(worker: Worker, 
         ({"kill_after": float("nan")}, "kill_after is nan; give seconds"),
         ({"heartbeat_timeout": 700}, "would never pass, for the wait ends after timeout, 600 s"),
         ({"heartbeat_timeout": "60", "kill_after": 60}, "for the wait ends after kill_after, 60 s"),
+        (
+            {"is_controlled": False},
+            "is_controlled=False, so it can't be asked to stop; give it kill",
+        ),
     ],
 )
 def test_times_that_are_invalid_or_never_pass(
-    worker: Worker, job: Job, settings: dict[str, Any], message: str
+    worker: Worker, job: Job, of_job: dict[str, Any], message: str
 ) -> None:
     """They are refused before the job is asked to stop, and not ten minutes later."""
     worker.conf = {"folder": str(job.folder)}
     with pytest.raises(ConfigurationError, match=message):
-        worker.run(stop_task(**settings))
+        worker.run(stop_task(job=of_job))
     assert job.requested_stop() is None

@@ -60,8 +60,7 @@ def test_positions_are_taken_from_another_tasks_output(
         read = ReadSparkCheckpointOperator(task_id="read", checkpoint=str(tmp_path))
         task = TranslateOffsetsOperator(
             task_id="translate",
-            positions=read.output["positions"],  # type: ignore[index]
-            pending=read.output["pending"],  # type: ignore[index]
+            positions=read.output,  # type: ignore[arg-type]
         )
     worker.run(read)
     worker.run(task)
@@ -130,13 +129,15 @@ def test_each_templated_field_is_rendered(worker: Worker, tmp_path: Path) -> Non
     worker.conf = {"mm2": "mm2_default", "at": "4", "folder": str(tmp_path), "how": "kafka"}
     task = translate(
         mm2_conn_id="{{ dag_run.conf.mm2 }}",
-        positions={"orders": {"0": "{{ dag_run.conf.at }}"}},
-        pending='{"orders":{"0":{{ dag_run.conf.at }}}}',
+        positions={
+            "positions": {"orders": {"0": "{{ dag_run.conf.at }}"}},
+            "pending": '{"orders":{"0":{{ dag_run.conf.at }}}}',
+        },
         plan_path="{{ dag_run.conf.folder }}/{{ run_id }}.json",
         options={"strategy": "{{ dag_run.conf.how }}"},
     )
     worker.run(task)
-    expected = {"mm2_conn_id", "positions", "pending", "checkpoint", "plan_path", "options"}
+    expected = {"mm2_conn_id", "positions", "checkpoint", "plan_path", "options"}
     assert expected <= set(task.template_fields)
     assert plan_of(worker).strategy == "kafka"
     assert (tmp_path / "manual__1.json").exists()
