@@ -8,6 +8,9 @@ from airflow.sdk import DAG, Param
 
 from airflow_mm2_offsets.task_groups import failover_tasks
 
+MORE = "More: direction, approval, disaster, translation"
+"""Folded in Airflow's form, which then fits on a screen."""
+
 with DAG(
     dag_id="mm2_failover",
     description="Moves a streaming job to its other Kafka cluster",
@@ -24,13 +27,6 @@ with DAG(
             description="Its name in the file of jobs. Its journal says where it is, and so where "
             "it goes.",
         ),
-        "to": Param(
-            default=None,
-            type=["null", "string"],
-            title="To cluster",
-            description="The cluster that it goes to, by its alias. Empty: its other one. With a "
-            "name, a second run moves no job back that is there already.",
-        ),
         "policy": Param(
             "planned",
             type="string",
@@ -45,12 +41,21 @@ with DAG(
             title="Dry run",
             description="Say what each step would do, and change nothing.",
         ),
+        "to": Param(
+            default=None,
+            type=["null", "string"],
+            title="To cluster",
+            description="The cluster that it goes to, by its alias. Empty: its other one. With a "
+            "name, a second run moves no job back that is there already.",
+            section=MORE,
+        ),
         "approve": Param(
             "above_thresholds",
             type="string",
             enum=["above_thresholds", "always", "never"],
             title="Approval",
             description="When a person is asked before the job is started there.",
+            section=MORE,
         ),
         "on_failure": Param(
             "withdraw",
@@ -59,6 +64,7 @@ with DAG(
             title="After a failure",
             description="Before the job is handed over: let it run where it was, start it there "
             "again, or undo nothing.",
+            section=MORE,
         ),
         "positions": Param(
             default=None,
@@ -66,7 +72,7 @@ with DAG(
             title="Positions",
             description="Where the job stands, as Spark's JSON text, if neither its checkpoint nor "
             "saved positions say so.",
-            section="Disaster",
+            section=MORE,
         ),
         "source_is_gone": Param(
             default=False,
@@ -74,14 +80,14 @@ with DAG(
             title="No driver runs there",
             description="Where the job's folder can't be reached: you are sure that no driver of "
             "it runs, and that none will be started there.",
-            section="Disaster",
+            section=MORE,
         ),
         "options": Param(
             default=None,
             type=["null", "object"],
             title="Options of the translation",
             description='As TranslateOffsetsOperator takes them, such as {"give_up": 12}.',
-            section="Translation",
+            section=MORE,
         ),
     },
 ) as dag:

@@ -29,7 +29,6 @@ from airflow_mm2_offsets.spark.control import (
     read_last_acknowledgement,
 )
 from airflow_mm2_offsets.spark.lost_storage import why_lost
-from airflow_mm2_offsets.spark.stop_proof import FILES, digest_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +41,6 @@ class StopRules:
     """The same for a driver that has not answered and then counts as dead; None: never."""
     proof_if_silent: StopProof = StopProof.SILENT
     """The proof of the end of such a driver."""
-    is_controlled: bool = True
-    """Whether the job runs under ``StopControl``; else only its checkpoint shows that it runs."""
     checkpoint_may_be_lost: bool = False
     """In a disaster: the proof does without a checkpoint that is gone."""
 
@@ -94,14 +91,12 @@ class StopWatch:
         required = self.rules.required_seconds(driver, answer)
         if required is not None and unchanged >= required:
             self._check_proof(driver, answer)
-            return self._proof(driver, answer, files)
-        if self.rules.is_controlled and answer is None:
+            return self._proof(driver, answer)
+        if answer is None:
             keep_asking(self.open_path(self.home.control), self.request_id, self.interval)
         return self._missing(driver, answer, unchanged, required)
 
     def _read_control(self) -> tuple[Driver | None, Acknowledgement | None]:
-        if not self.rules.is_controlled:
-            return None, None
         control = self.open_path(self.home.control)
         check_asked(control, self.request_id)
         # The driver first: a later heartbeat starts the wait again.
@@ -129,8 +124,6 @@ class StopWatch:
 
     def _check_proof(self, driver: Driver | None, answer: Acknowledgement | None) -> None:
         """Raise if the proof is of another job, or of a copy of this job's folders."""
-        if not self.rules.is_controlled:
-            return
         may_be_lost = self.rules.checkpoint_may_be_lost
         folders = JobFolders.of(self.home, self.open_path, may_be_lost=may_be_lost)
         agrees = False
@@ -148,8 +141,6 @@ class StopWatch:
         required: float | None,
     ) -> str:
         seconds = f"{unchanged:.0f}" + ("" if required is None else f" of {required:.0f}")
-        if not self.rules.is_controlled:
-            return f"{self.home.checkpoint} has not changed for {seconds} s"
         beat = f"heartbeat {driver.heartbeat}" if driver else "no driver"
         unchanged_for = f"heartbeat and checkpoint have not changed for {seconds} s"
         if answer is not None:
@@ -164,12 +155,7 @@ class StopWatch:
             f"the job run, and under StopControl with this home?"
         )
 
-    def _proof(
-        self,
-        driver: Driver | None,
-        answer: Acknowledgement | None,
-        files: frozenset[ListedFile],
-    ) -> dict[str, Any]:
+    def _proof(self, driver: Driver | None, answer: Acknowledgement | None) -> dict[str, Any]:
         ended = StopProof.ENDED if driver is not None and driver.ended else None
         return {
             "request_id": self.request_id,
@@ -178,6 +164,4 @@ class StopWatch:
             "clean": answer is not None and answer.clean,
             "error": answer and answer.error,
             "proof": str(answer.proof if answer else ended or self.rules.proof_if_silent),
-            # Without stop control nothing else shows that the job was started again.
-            **({} if self.rules.is_controlled else {FILES: digest_of(files)}),
         }

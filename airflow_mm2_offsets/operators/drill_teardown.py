@@ -124,7 +124,6 @@ class TearDownDrillOperator(PollingTask):
             heartbeat_timeout = HEARTBEAT_TIMEOUT
         check_times(
             self.task_id,
-            can_be_asked=True,
             heartbeat_timeout=heartbeat_timeout,
             kill_after=job.kill_after,
             timeout=self.timeout,
@@ -152,7 +151,7 @@ class TearDownDrillOperator(PollingTask):
         driver = read_driver(folders.control)
         if driver is not None and (problem := folders.control_problem(driver)):
             raise DrillError(f"nothing was killed: {problem}")
-        end_is_seen = SparkKillHook(home.spark_conn_id).kill(driver, None)
+        end_is_seen = SparkKillHook(home.spark_conn_id).kill(driver)
         return self._wait_for_stop(
             context,
             mark,

@@ -129,9 +129,7 @@ class StopSparkStreamingOperator(PollingTask):
             self.log.warning("%s", by_word)
             asserted = {"proof": StopProof.ASSERTED.value, "error": by_word}
             return self._prove(mover, ask(mover), asserted)
-        if not mover.job.is_controlled:
-            heartbeat_timeout = None  # only a kill proves the end of a job without stop control
-        elif not has_not_begun(before, storage_path):
+        if not has_not_begun(before, storage_path):
             check_before_stop(JobFolders.of(before.here, storage_path), before.request_id)
         move = ask(mover)
         if has_not_begun(move, storage_path):
@@ -155,10 +153,14 @@ class StopSparkStreamingOperator(PollingTask):
         for field in ("timeout", "poll_interval", "quiet_period"):
             self.check_number(field)
         given_positions(self)
+        if not mover.job.is_controlled:
+            raise ConfigurationError(
+                f"task {self.task_id}: job {mover.job.name} has is_controlled=False, so it can't "
+                f"be asked to stop; cancel it on its platform, and wait by SparkStoppedSensor"
+            )
         times = silence_of(mover), mover.job.kill_after
         check_times(
             self.task_id,
-            can_be_asked=mover.job.is_controlled,
             heartbeat_timeout=times[0],
             kill_after=times[1],
             timeout=self.timeout,
@@ -172,13 +174,12 @@ class StopSparkStreamingOperator(PollingTask):
         proof = super().execute_complete(context, event)
         mover = self._mover(context)
         move = mover.find()
-        if mover.job.is_controlled:
-            answer_for(
-                storage_path(move.here.control),
-                move,
-                StopProof(proof["proof"]),
-                checkpoint=storage_path(move.here.checkpoint),
-            )
+        answer_for(
+            storage_path(move.here.control),
+            move,
+            StopProof(proof["proof"]),
+            checkpoint=storage_path(move.here.checkpoint),
+        )
         return self._prove(mover, move, proof)
 
     def kill_then_wait(
@@ -244,19 +245,17 @@ class StopSparkStreamingOperator(PollingTask):
 
         The journal has the kill before it is made: whatever fails then, the job may not run.
         """
-        driver = None
-        if move.job.is_controlled:
-            folders = JobFolders.of(move.here, storage_path)
-            # Since the trigger's last look, minutes may have passed without a free worker.
-            check_asked(folders.control, move.request_id)
-            driver = read_driver(folders.control)
-            if driver is not None and (
-                problem := folders.control_problem(driver) or folders.note_problem(driver)
-            ):
-                raise StopError(f"nothing was killed: {problem}")
+        folders = JobFolders.of(move.here, storage_path)
+        # Since the trigger's last look, minutes may have passed without a free worker.
+        check_asked(folders.control, move.request_id)
+        driver = read_driver(folders.control)
+        if driver is not None and (
+            problem := folders.control_problem(driver) or folders.note_problem(driver)
+        ):
+            raise StopError(f"nothing was killed: {problem}")
         conn_id = move.here.spark_conn_id
         mover.record(move, Event.NOTE, ended_by=f"A kill by the connection {conn_id}")
-        end_is_seen = SparkKillHook(conn_id).kill(driver, None)
+        end_is_seen = SparkKillHook(conn_id).kill(driver)
         mover.record(move, Event.NOTE, has_ended=end_is_seen)
         return end_is_seen
 

@@ -63,7 +63,7 @@ class Mm2ReplicatedSensor(PollingSensor):
             one of ``move`` and ``positions``.
     """
 
-    template_fields: Sequence[str] = (*("move", "mm2_conn_id", "positions", "quiet_after", "to"),)
+    template_fields: Sequence[str] = ("move", "mm2_conn_id", "positions", "quiet_after", "to")
     wait_for = ReplicatedTrigger.wait_for
     error = NotReplicatedError
 

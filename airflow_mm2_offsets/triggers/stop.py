@@ -102,7 +102,6 @@ class SparkStoppedTrigger(PollingTrigger):
                 quiet_period=self.quiet_period,
                 heartbeat_timeout=self.heartbeat_timeout,
                 proof_if_silent=StopProof(self.proof_if_silent),
-                is_controlled=mover.job.is_controlled,
                 checkpoint_may_be_lost=mover.policy.source_may_be_lost,
             ),
             open_path=storage_path,

@@ -155,7 +155,7 @@ def test_a_stop_that_is_withdrawn_after_its_proof_is_not_proved(worker: Worker, 
         ({"heartbeat_timeout": "60", "kill_after": 60}, "for the wait ends after kill_after, 60 s"),
         (
             {"is_controlled": False},
-            "is_controlled=False, so it can't be asked to stop; give it kill",
+            "is_controlled=False, so it can't be asked to stop; cancel it on its platform",
         ),
     ],
 )
