@@ -6,7 +6,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from textwrap import fill
 
+_COLUMNS = 84
+"""Airflow shows a block in so many columns on a small screen, and wraps nothing itself."""
 MAX_SUMMARY = 20_000
 """Characters of a summary on the page: a plan of 10,000 partitions is megabytes."""
 
@@ -93,8 +96,12 @@ def body(
     *,
     consequence: str,
     summaries: Mapping[str, str | None],
+    more: str,
 ) -> str:
-    """Return the page in Markdown: why, a table of the numbers, and the summaries as they are."""
+    """Return the page in Markdown: why, a table of the numbers, and the summaries as they are.
+
+    ``more`` is the address of the page that has the plan.
+    """
     rows = [
         f"| {each.name} | {'unknown' if each.value is None else each.value} | {each.threshold} "
         f"| {'**above**' if each.is_above else 'within'} |"
@@ -104,15 +111,20 @@ def body(
         why,
         "\n".join(["| | at most | allowed | |", "|---|---:|---:|---|", *rows]),
         consequence,
+        f"[Plan, status and tasks of this run]({more})",
         *(f"### {title}\n\n{code_block(text)}" for title, text in summaries.items() if text),
     ]
     return "\n\n".join(parts)
 
 
 def code_block(text: str) -> str:
-    """Return a text as a fenced block, cut where it is too long for a page."""
+    """Return a text as a fenced block, wrapped, and cut where it is too long for a page."""
     if len(text) > MAX_SUMMARY:
         text = f"{text[:MAX_SUMMARY]}\n... {len(text) - MAX_SUMMARY} characters more in the XCom"
+    text = "\n".join(
+        fill(line, _COLUMNS, break_long_words=False, break_on_hyphens=False)
+        for line in text.splitlines()
+    )
     fence = "```"
     while fence in text:
         fence += "`"

@@ -35,7 +35,8 @@ _NEXT: Final = {
     "whether it runs there: if so, clear wait_started. If it runs nowhere, start it there: clear "
     "the run of its DAG, or submit it. Start nothing at {here}.",
     "moved": "{job} runs at {there}. A new move brings it back.",
-    "given up": "{job} was not moved. It may run at {here}, and continues where it stopped.",
+    "given up": "{job} was not moved, and may run at {here}. If it does not run there by now, "
+    "start it: it continues where it stopped.",
     "settled": "A person has said where {job} runs: {here}.",
     "taken over": "Another run moves {job} now. See that run.",
     "drilled": "{job} is at {here}, and was left alone. A move to {there} would work.",
@@ -104,10 +105,6 @@ class MoveStatus:
             return None
         end = self.since if self.state in _OVER else self.arrived_at
         return ((end or now) - self.stopped_at).total_seconds()
-
-    def with_wait(self, waits_for: str, deadline: datetime | None = None) -> "MoveStatus":
-        """Return the status of a move that waits."""
-        return replace(self, waits_for=waits_for, deadline=deadline)
 
     def with_cause(self, cause: str) -> "MoveStatus":
         """Return the status of a move that has failed: it waits for nothing."""

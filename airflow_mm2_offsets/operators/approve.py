@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from airflow.providers.common.compat.sdk import Context
@@ -25,7 +26,7 @@ from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.moves.move import Move
 from airflow_mm2_offsets.moves.status import status_of
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.links import page_links
+from airflow_mm2_offsets.operators.links import address_in_airflow, page_links, run_address
 from airflow_mm2_offsets.operators.moving import (
     AnyContext,
     MoveArgument,
@@ -33,8 +34,17 @@ from airflow_mm2_offsets.operators.moving import (
     skip_in_dry_run,
     to_template,
 )
+from airflow_mm2_offsets.operators.rollback import KEEP, RESTART, WITHDRAW, parse_on_failure
 
 APPROVE, REJECT = "Approve", "Reject"
+_AFTER_REJECT: Mapping[str, str] = MappingProxyType(
+    {
+        WITHDRAW: "stays stopped until you start it at {here} again, or a new run moves it",
+        RESTART: "is started again at {here}",
+        KEEP: "stays stopped until this task is cleared, or a new run moves it",
+    }
+)
+"""What becomes of the job, by what a failure undoes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +137,7 @@ class AskOperator(HITLOperator):
         if not must_ask(ask, question.measures):
             return self._note(context, asked=False, approved=True, why=why)
         self.note_question(context, question)
-        self._show(context, question, why, deadline)
+        self._show(context, self.find_question(context, deadline), why, deadline)
         super().execute(context)
         raise AssertionError("Airflow waits for the answer")
 
@@ -185,6 +195,7 @@ class AskOperator(HITLOperator):
             why + again,
             consequence=question.consequence + until,
             summaries=question.summaries,
+            more=address_in_airflow(run_address(context["ti"].dag_id, context["ti"].run_id)),
         )
 
     def _fail(self, context: Context, by: str | None, at: str | None, why: str) -> dict[str, Any]:
@@ -275,7 +286,7 @@ class ApproveFailoverOperator(AskOperator):
         approved: What a person has approved before, by the job's name, as for a fleet: ``refused``,
             ``read_again_at_most`` and ``lost_at_most``. Such a number counts as the threshold
             where it is the higher one. A mapping, or JSON text.
-        on_reject: What becomes of the job then, as a sentence.
+        on_failure: What a rejection leads to: see ``RollbackFailoverOperator``.
         kwargs: See ``AskOperator``.
 
     Returns:
@@ -290,21 +301,26 @@ class ApproveFailoverOperator(AskOperator):
     """
 
     operator_extra_links = page_links("run", beside=HITLOperator)
-    template_fields: Sequence[str] = (*AskOperator.template_fields, "move", "approved", "on_reject")
+    template_fields: Sequence[str] = (
+        *AskOperator.template_fields,
+        "move",
+        "approved",
+        "on_failure",
+    )
 
     def __init__(
         self,
         *,
         move: MoveArgument,
         approved: Mapping[str, Mapping[str, int | None]] | str | None = None,
-        on_reject: str = "",
+        on_failure: str = WITHDRAW,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
         super().__init__(**kwargs)
         self.move = to_template(move)
         self.approved = approved
-        self.on_reject = on_reject
+        self.on_failure = on_failure
 
     def find_earlier_answer(self, context: AnyContext) -> Mapping[str, Any] | None:
         """Return the answer that this run has handed the job over by."""
@@ -316,16 +332,15 @@ class ApproveFailoverOperator(AskOperator):
         move = mover_of(self, context).find()
         skip_in_dry_run(self, context, "ask a person where a number is above its threshold")
         status = status_of(move)
-        if deadline:
-            status = status.with_wait("a person's answer", deadline)
         measures = self._measures(move)
+        after = _AFTER_REJECT[parse_on_failure(self.task_id, self.on_failure)]
         stopped = f"{status.stopped_at:%H:%M:%S} UTC" if status.stopped_at else "its stop"
         return Question(
             subject=subject(move.job.name, move.policy.name, measures),
             measures=measures,
             consequence=f"**{APPROVE}** starts the job at {status.there}: the point of no return. "
-            f"**{REJECT}** gives the move up: the job has been stopped since {stopped}. "
-            f"{self.on_reject}".rstrip(),
+            f"**{REJECT}** gives the move up: {move.job.name} has been stopped since {stopped}, "
+            f"and {after.format(here=status.here)}.",
             summaries={"Status": "\n".join(status.to_lines()), **(move.noted("summaries") or {})},
             digest=move.noted("plan_digest"),
             deadline=deadline,

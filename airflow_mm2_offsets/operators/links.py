@@ -7,7 +7,7 @@ so that a link also names the job and the policy, or the connection of a task wi
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import attrs
 from airflow.providers.common.compat.sdk import BaseOperator, BaseOperatorLink, conf
@@ -99,6 +99,12 @@ def airflow_address(dag_id: str, run_id: str, task_id: str = "", map_index: int 
     if task_id:
         address += f"/tasks/{quote(task_id, safe='')}"
     return f"{address}/mapped/{map_index}" if task_id and map_index >= 0 else address
+
+
+def address_in_airflow(address: str) -> str:
+    """Return an address that is relative to that of Airflow, as its own pages link to it."""
+    base = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
+    return f"{base}/{address}"
 
 
 def page_links(page: str, *, beside: type[BaseOperator] | None = None) -> list[BaseOperatorLink]:

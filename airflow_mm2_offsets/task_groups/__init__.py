@@ -134,7 +134,11 @@ def failover_tasks(
     settings: dict[str, dict[str, Any]] = {
         "check": {"positions": positions, "options": options},
         "translate": {"options": options},
-        "approve": {"ask": approve, "response_timeout": APPROVAL_SECONDS},
+        "approve": {
+            "ask": approve,
+            "response_timeout": APPROVAL_SECONDS,
+            "on_failure": on_failure,
+        },
         # A lost worker leaves its Spark driver behind, which may still write the report.
         VERIFY: {"retries": 0},
         "report": {"on_failure": on_failure},

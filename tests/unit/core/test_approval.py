@@ -60,11 +60,21 @@ def test_the_page_has_the_numbers_and_the_summaries() -> None:
         "Failover (disaster) of orders: 1 refused partitions, 7 records read again, "
         "unknown records at risk"
     )
-    text = body(measures, "why", consequence="then", summaries={"Plan": "a\nb", "Forecast": None})
+    summaries = {"Plan": "a\nb", "Forecast": None}
+    text = body(measures, "why", consequence="then", summaries=summaries, more="/dags/x")
     assert "| refused partitions | 1 | 0 | **above** |\n" in text
     assert "| records read again | 7 | 9 | within |\n" in text
     assert "| records at risk | unknown | 0 | **above** |" in text
+    assert "[Plan, status and tasks of this run](/dags/x)" in text
     assert text.endswith("### Plan\n\n```text\na\nb\n```")
+
+
+def test_a_block_is_wrapped() -> None:
+    """Airflow's page cuts what is longer; a location stays whole, to be copied."""
+    location = f"s3://{'long/' * 30}"
+    lines = code_block(f"Next: {'a word ' * 40}\n{location}").splitlines()
+    assert location in lines
+    assert max(len(each) for each in lines if each != location) <= 84
 
 
 @pytest.mark.parametrize("text", ["a", "```", "x" * (MAX_SUMMARY + 5)])

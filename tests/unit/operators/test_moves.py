@@ -309,15 +309,19 @@ def test_a_move_above_its_thresholds_asks_a_person(mover: Mover) -> None:
     assert mover.worker.run(task).type in {"AwaitInputTask", "DeferTask"}  # since 3.3; before
     (question,) = mover.worker.questions
     assert question.subject.startswith("Failover (planned) of orders: 0 refused partitions")
+    shown = " ".join(question.body.split())
     for text in (
         "Job orders (planned, source (",
         "down for: ",
         "Forecast",
         f"**Approve** starts the job at target ({mover.job.homes[1].folder})",
-        "the job has been stopped since",
+        "orders has been stopped since",
+        "and stays stopped until you start it at source (",
+        "](/dags/",
         "Without an answer until",
     ):
-        assert text in question.body, text
+        assert text in shown, text
+    assert f"Answer in task {task.task_id}" in shown
     status = overview_of(mover.job, UPath).moves[-1]
     assert (status.waits_for, status.asked_in) == ("a person's answer", task.task_id)
     assert status.deadline is not None
@@ -340,7 +344,7 @@ def test_a_failed_move_is_taken_back_and_reported(mover: Mover) -> None:
     report = mover.worker.xcoms["report", "return_value"]
     assert (report["outcome"], report["rollback"]["job"]) == ("given up", "stopped")
     assert report["status"]["cause"] == "approve: anna has rejected it"
-    assert "It may run at source" in report["next"][0]
+    assert "may run at source" in report["next"][0]
     assert len(report["files"]) == 2
     assert mover.fence(mover.job.homes[0]) is FenceState.OPEN
 
@@ -481,7 +485,7 @@ class TestPlatform:
         mover.run_task(dag.get_task("cancel_source"))
         undone = mover.run(RollbackFailoverOperator)
         assert (undone["done"], undone["job"]) == ("rolled_back", "stopped")
-        assert undone["next"].startswith("orders was not moved. It may run at source")
+        assert undone["next"].startswith("orders was not moved, and may run at source")
         assert mover.entries()[-1].state is State.HOME
 
     def test_a_cancel_that_failed_leaves_it_unknown(self, mover: Mover) -> None:
