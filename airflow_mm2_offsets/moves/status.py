@@ -20,12 +20,15 @@ _STATES: Final = {
 }
 """What a move's own last entry makes of it, but for ``note`` and ``arrive``."""
 _NEXT: Final = {
-    "not begun": "Nothing was changed: {job} runs at {here}.",
+    "not begun": "Nothing was changed: {job} runs at {here}. If a task has failed, correct what it "
+    "names, and start a new run.",
     "stopping": "{job} is being stopped at {here}, and runs until it answers. If the run has "
     "ended, start a new one: it takes {job} over.",
     "stopped": "{job} runs nowhere since {since}. Correct what the failed task names, and clear it "
     "to go on; or start a new run, which takes {job} over; or let it run again: "
     "{settle}, and start it there.",
+    "waiting": "{job} runs nowhere since {since}. The run goes on by itself when what it waits for "
+    "has come, and gives up at {until}.",
     "asked": "{job} runs nowhere since {since}. Answer in task {asked_in} of this move's run.",
     "withdrawn": "{job} runs at {here} as before. Correct what the failed task names, then start a "
     "new run.",
@@ -43,7 +46,7 @@ _NEXT: Final = {
     "drill failed": "{job} is at {here}, and was left alone. A move to {there} may fail, too: "
     "correct what the failed task names, then start a new drill.",
 }
-"""What a person does next, in each state; ``asked``: while the move waits for an answer."""
+"""What a person does next, in each state, and while a move that has stopped waits."""
 _NEXT_OF_STOP: Final = {
     **_NEXT,
     "stopping": "{job} is being stopped at {here}, and runs until it answers. If the command that "
@@ -77,6 +80,8 @@ class MoveStatus:
     """When its first batch was seen at the target."""
     next: str
     """What a person does next."""
+    next_if_failed: str = ""
+    """The same where the task that waits has failed; empty: the same."""
     numbers: Mapping[str, Any] = field(default_factory=dict)
     """Of plan and forecast: ``refused``, ``lost_at_most``, ``read_again_at_most``."""
     run: str = ""
@@ -109,7 +114,12 @@ class MoveStatus:
     def with_cause(self, cause: str) -> "MoveStatus":
         """Return the status of a move that has failed: it waits for nothing."""
         return replace(
-            self, cause=without_login(cause), waits_for=None, deadline=None, asked_in=None
+            self,
+            cause=without_login(cause),
+            next=self.next_if_failed or self.next,
+            waits_for=None,
+            deadline=None,
+            asked_in=None,
         )
 
     def sentence(self) -> str:
@@ -189,6 +199,7 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
     if deadline and deadline < datetime.now(UTC):
         wait, deadline = {}, None
     words = {
+        "until": deadline.isoformat(timespec="seconds") if deadline else "no time",
         "job": move.job.name,
         "here": entry.home if entry and entry.event is Event.SETTLE else move.here,
         "settle": settle_command(move.job.journal, move.here.folder),
@@ -209,7 +220,8 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
         since=entry.at if entry else None,
         stopped_at=stopped.at if stopped else None,
         arrived_at=arrived.at if arrived and state == "moved" else None,
-        next=steps["asked" if wait.get("asked_in") else state].format(**words),
+        next=steps[_step(state, wait)].format(**words),
+        next_if_failed=steps[state].format(**words),
         numbers=move.noted("numbers") or {},
         run=move.run,
         job_dag=move.job.dag if is_there else None,
@@ -219,6 +231,13 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
         asked_in=wait.get("asked_in"),
         approved_by=approval.get("by") if approval.get("approved") else None,
     )
+
+
+def _step(state: str, wait: Mapping[str, Any]) -> str:
+    """Return which of the next steps counts."""
+    if wait.get("asked_in"):
+        return "asked"
+    return "waiting" if state == "stopped" and wait else state
 
 
 def _last_of(move: Move) -> tuple[Entry | None, str]:

@@ -66,7 +66,10 @@ class ReplicatedTrigger(PollingTrigger):
         behind = still_copying(pair, positions, self._seen)
         if not behind:
             return self._done()
-        reason = "; ".join([*self._why_not_copied(pair, positions), *map(_describe, behind)])
+        # What Connect says is the cause: what each position lacks until then says no more.
+        problems = self._why_not_copied(pair, positions)
+        describe = _name if problems else _describe
+        reason = "; ".join([*problems, *map(describe, behind)])
         if self._has_been_quiet(pair, behind):
             self.log.warning("Neither cluster has changed for %s s: %s", self.quiet_after, reason)
             return self._done()
@@ -96,6 +99,10 @@ class ReplicatedTrigger(PollingTrigger):
         if ends != self._ends:
             self._ends, self._quiet_since = ends, time.monotonic()
         return time.monotonic() - self._quiet_since >= self.quiet_after
+
+
+def _name(translation: Translation) -> str:
+    return f"{translation.topic_partition} at {translation.position} is not proved to be copied"
 
 
 def _describe(translation: Translation) -> str:
