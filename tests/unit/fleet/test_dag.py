@@ -266,7 +266,7 @@ class TestApproval:
         (question,) = fleet.worker.questions
         assert question.subject.startswith("Failover (planned) of 3 jobs: unknown refused")
         assert "moves 3 jobs to target, wave by wave" in question.body
-        assert preview["summary"] in question.body
+        assert " ".join(preview["summary"].split()) in " ".join(question.body.split())
 
     @pytest.mark.parametrize("option", ["Approve", "Reject"])
     def test_an_answer_counts_for_the_numbers_that_were_shown(
