@@ -143,7 +143,10 @@ def _read(
     lost_at: int,
 ) -> Readings:
     plans = {each.translation.topic_partition: each for each in plan.partitions}
-    facts = read_copy_facts(pair, plans, lost, PlanOptions(archive=archive), iso_time(now))
+    is_way_home = pair.direction is Direction.EXCHANGED
+    # The archive is of MirrorMaker 2's source: on the way home, that is the job's target.
+    options = PlanOptions(archive=None if is_way_home else archive)
+    facts = read_copy_facts(pair, plans, lost, options, iso_time(now))
     # The source before the target: what is copied meanwhile only makes the ranges wider.
     ends = read_source_ends(pair, plans, lost)
     firsts = {
@@ -162,7 +165,7 @@ def _read(
         undecided_from=read_undecided(pair, plans),
         is_archive_alone=plan.syncs_as_of is not None,
         source_stays=not request.policy.source_may_be_lost,
-        is_way_home=pair.direction is Direction.EXCHANGED,
+        is_way_home=is_way_home,
     )
 
 

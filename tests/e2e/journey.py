@@ -40,8 +40,9 @@ class Journey:
         return self.folders[-1]
 
     def start(self) -> None:
-        """Start the job on the source."""
+        """Start the job on the source, and archive the offset syncs, which both ways then have."""
         self.failover.start_stream(NUMBERS)
+        self._archive()
 
     def move(self, **params: object) -> None:
         """Move the job to the other cluster while the producer writes, and let it deliver there."""
@@ -69,9 +70,12 @@ class Journey:
         demo.write_jobs(mm2_back_conn_id=REVERSE)
         self._wait_for_more("the new numbers")
         # The runbook: archive once after the turn, and let the job read past that moment.
-        run_id = demo.airflow.api.trigger(ARCHIVE, {"job": TOPIC})
-        demo.wait("the archive", lambda: self.failover.has_ended(ARCHIVE, run_id))
+        self._archive()
         self._wait_for_more("the numbers after the archive")
+
+    def _archive(self) -> None:
+        run_id = self.demo.airflow.api.trigger(ARCHIVE, {"job": TOPIC})
+        self.demo.wait("the archive", lambda: self.failover.has_ended(ARCHIVE, run_id))
 
     def _wait_for_more(self, what: str) -> None:
         goal = self.demo.producer.produced + NUMBERS

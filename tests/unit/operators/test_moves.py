@@ -11,12 +11,15 @@ from airflow.providers.common.compat.sdk import DAG, AirflowFailException
 from airflow.providers.standard.operators.python import PythonOperator
 from upath import UPath
 
+from airflow_mm2_offsets.archive import SyncArchive
+from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.errors import (
     ConfigurationError,
     HandoverError,
     NotReadyError,
     StopError,
 )
+from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.journal import Event, FenceState, State
 from airflow_mm2_offsets.moves.overview import overview_of
@@ -98,8 +101,16 @@ def test_every_task_may_be_cleared(mover: Mover) -> None:
     assert mover.entries()[-1].home == west.folder
 
 
-def test_the_way_home_needs_no_folders_exchanged(mover: Mover) -> None:
-    """The journal says where the job is, by which plan it came, and where it goes."""
+@pytest.mark.parametrize("is_archived", [False, True])
+def test_the_way_home_needs_no_folders_exchanged(mover: Mover, *, is_archived: bool) -> None:
+    """The journal says where the job is, by which plan it came, and where it goes.
+
+    The job's archive is of the mirror, whose source the job then goes to.
+    """
+    if is_archived:
+        mover.more = {"archive": str(mover.folder / "archive")}
+        archive = SyncArchive(f"{mover.folder}/archive/{mover.job.mm2_conn_id}")
+        archive_syncs(Mm2OffsetHook().get_conn(), archive)
     mover.until_start(mover.folder / "source")
     mover.run(TriggerTargetDagOperator)
     west = mover.job.homes[1]
