@@ -23,6 +23,7 @@ from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.readiness.thresholds import DEFAULT_THRESHOLDS
 
 if TYPE_CHECKING:
+    from airflow_mm2_offsets.core import FailoverPlan
     from airflow_mm2_offsets.core.readiness import ReadinessVerdict
     from airflow_mm2_offsets.moves.move import Mover
     from airflow_mm2_offsets.readiness import ReadinessRequest
@@ -156,13 +157,16 @@ def _with_job(
     from airflow_mm2_offsets.readiness.request import fields_of_move
 
     move = mover.find()
-    handed = handed_over_to(move)
-    first = read_plan(clusters.open(handed["plan"])) if handed and handed.get("plan") else None
+
+    def came_by() -> "FailoverPlan | None":
+        handed = handed_over_to(move)
+        return read_plan(clusters.open(handed["plan"])) if handed and handed.get("plan") else None
+
     return replace(
         request,
         find_pair=lambda: pair_of(move, clusters.pair),
         archive=request.archive or move.job.archive,
-        plan_options=replace(request.plan_options, first_plan=first),
+        came_by=came_by,
         **fields_of_move(mover, move),
     )
 

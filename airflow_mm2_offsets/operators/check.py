@@ -164,6 +164,7 @@ class CheckFailoverOperator(BaseOperator):
             note_ids=not (request.leaves_job_alone or move.policy.source_may_be_lost)
             and is_true(self, "note_ids"),
             plan_options=options,
+            came_by=partial(plan_of_last_move, move),
             skip_damaged=skip_damaged,
             source_is_gone=request.is_source_gone,
             positions=positions,
@@ -174,12 +175,11 @@ class CheckFailoverOperator(BaseOperator):
         )
 
     def _plan_options(self, move: Move) -> tuple[PlanOptions, str | None, bool]:
-        """Return how the plan will be made, and why the first move's plan can't be read."""
+        """Return how the plan will be made, and why the plan that it names can't be read."""
         changed = move.job.changed_records
         trial = parse_trial_settings(self, changed_records=changed)
         try:
-            named = read_named_plan(trial.first_plan) if trial.first_plan else None
-            first = named or plan_of_last_move(move)
+            first = read_named_plan(trial.first_plan) if trial.first_plan else None
         except Mm2OffsetsError as error:
             return trial.options, str(error), trial.skip_damaged
         return replace(trial.options, first_plan=first), None, trial.skip_damaged

@@ -73,6 +73,8 @@ class PairRequest:
     pending: Positions | None = None
     plan_options: PlanOptions = DEFAULT_OPTIONS
     """How the positions are to be translated, with the archive."""
+    plan_problem: str | None = None
+    """Why the plan that the job came by can't be read, on the way home."""
     notes: ClusterNotes = field(default_factory=ClusterNotes)
     """What says which cluster the positions are of."""
     patterns: JobPatterns = field(default_factory=JobPatterns)

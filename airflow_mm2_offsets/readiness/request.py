@@ -8,7 +8,7 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Positions
+from airflow_mm2_offsets.core import FailoverPlan, Positions
 from airflow_mm2_offsets.core.policy import PLANNED, Policy
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
@@ -21,6 +21,10 @@ MoreChecks = Callable[[], Iterable[ReadinessCheck]]
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _no_plan() -> FailoverPlan | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,9 @@ class ReadinessRequest:
     subscribe_pattern: str | None = None
     plan_options: PlanOptions = DEFAULT_OPTIONS
     """How the positions are to be translated, but the archive."""
+    came_by: Callable[[], FailoverPlan | None] = _no_plan
+    """Returns the plan that the job came to this cluster by; only the way home asks for it. It may
+    raise an Mm2OffsetsError."""
     skip_damaged: bool = False
     """Go on without the archive's damaged or missing files."""
     saved_positions: str | None = None

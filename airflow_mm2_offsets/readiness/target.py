@@ -132,6 +132,10 @@ def _check_translation(request: PairRequest, positions: Positions) -> Iterator[R
         )
         yield unknown(CheckName.TARGET_RETENTION, "there is no plan")
         return
+    if request.plan_problem is not None:
+        yield failed(CheckName.TRANSLATION, request.plan_problem)
+        yield unknown(CheckName.TARGET_RETENTION, "there is no plan")
+        return
     has_answered, wanted = Part.SOURCE in request.reached, request.plan_options
     options = replace(wanted, read_source=wanted.read_source and has_answered)
     # A source that has answered may be half lost, or lost since. One that is known to be silent is

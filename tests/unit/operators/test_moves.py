@@ -1,5 +1,6 @@
 """A whole move, task by task, through the job's journal: there, home, and given up."""
 
+import json
 from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
@@ -39,6 +40,7 @@ from airflow_mm2_offsets.spark.offsets import parse_offsets
 from airflow_mm2_offsets.task_groups import STEPS, failover_tasks
 from tests.unit.operators.clusters import Clusters
 from tests.unit.operators.mover import WAITS, Mover
+from tests.unit.operators.spark_job import Job
 
 
 def test_a_job_is_moved(mover: Mover) -> None:
@@ -127,6 +129,27 @@ def test_the_way_home_needs_no_folders_exchanged(mover: Mover, *, is_archived: b
     assert fence is not None
     assert fence.starting_offsets == '{"orders":{"0":4,"1":6,"2":3,"3":2}}'
     assert mover.fence(west) is FenceState.MOVED
+
+
+def test_each_move_is_checked_by_its_own_direction(mover: Mover) -> None:
+    """There, home, and there again: only the way home asks for the plan of the move before it."""
+    at = mover.job.homes[0]
+    for run, side in enumerate(("source", "target", "source"), 1):
+        mover.worker.run_id = f"manual__{run}"
+        Job.at(Path(at.folder)).beat(1, bootstrap_servers=[f"{side}:9092"])
+        report = mover.run(CheckFailoverOperator)
+        (translation,) = (each for each in report["checks"] if each["name"] == "translation")
+        assert translation["status"] == "ok"
+        mover.until_start(Path(at.folder))
+        mover.run(TriggerTargetDagOperator)
+        there = mover.steps.find().there
+        assert there is not None
+        at, fence = there, read_fence(UPath(there.control))
+        assert fence is not None
+        starts = json.loads(str(fence.starting_offsets))["orders"]
+        mover.begin(Path(at.folder), *starts.values())
+        mover.run(SparkStartedSensor, **WAITS)
+    assert at == mover.job.homes[1].stay(2)
 
 
 def test_a_job_that_has_run_since_is_not_started_elsewhere(mover: Mover) -> None:
