@@ -52,6 +52,8 @@ def find_move_problems(mover: Mover, takes_over: str | None) -> list[str]:
                 f"job {mover.job.name}: {last}: wait for that run. Once it has ended, the next run "
                 f"takes the job over"
             )
+    if mover.to == move.here.cluster:
+        problems.append(f"job {mover.job.name} is already at {move.here}: there is nothing to move")
     problems += _fence_problems(mover)
     for home in filter(None, (move.here, move.there)):
         claim = _claim_of(mover, home)

@@ -37,6 +37,8 @@ class Mover:
     source_is_gone: bool = False
     more: dict[str, Any] = field(default_factory=dict)
     """Settings of the job."""
+    to: str | None = None
+    """The cluster that it is to go to; None: its other one."""
     homes: dict[str, dict[str, str]] = field(default_factory=dict)
     """Settings of its homes, by their clusters."""
 
@@ -72,7 +74,9 @@ class Mover:
 
     def task(self, operator: type[BaseOperator], **settings: Any) -> BaseOperator:
         with DAG("failover", schedule=None):
-            move = MoveRequest(job=self.job, policy=self.policy, source_is_gone=self.source_is_gone)
+            move = MoveRequest(
+                job=self.job, to=self.to, policy=self.policy, source_is_gone=self.source_is_gone
+            )
             return operator(task_id=operator.__name__, move=move, **settings)
 
     def run_task(self, task: BaseOperator | MappedOperator) -> str:

@@ -152,6 +152,20 @@ def test_each_move_is_checked_by_its_own_direction(mover: Mover) -> None:
     assert at == mover.job.homes[1].stay(2)
 
 
+def test_a_second_run_to_the_same_cluster_is_told_at_once(mover: Mover) -> None:
+    """Before its stop: the job is there already."""
+    mover.to = "target"
+    Job.at(mover.folder / "source").beat(1, bootstrap_servers=["source:9092"])
+    mover.run(CheckFailoverOperator)
+    mover.until_start(mover.folder / "source")
+    mover.run(TriggerTargetDagOperator)
+    west = mover.job.homes[1]
+    mover.begin(Path(west.folder), 9, 6, 3, 2)
+    mover.run(SparkStartedSensor, **WAITS)
+    mover.worker.run_id = "manual__2"
+    assert f"job orders is already at {west}: there is nothing to move" in mover.problems()
+
+
 def test_a_job_that_has_run_since_is_not_started_elsewhere(mover: Mover) -> None:
     """Somebody has started it again, hours after the stop."""
     mover.until_start(mover.folder / "source")
