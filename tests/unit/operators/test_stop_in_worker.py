@@ -84,7 +84,7 @@ def test_a_kill_without_a_triggerer(
     """The worker kills the driver that did not stop, and waits for its silence."""
     killed: list[Driver | None] = []
 
-    def kill(_: SparkKillHook, driver: Driver | None, __: str | None) -> bool:
+    def kill(_: SparkKillHook, driver: Driver | None) -> bool:
         killed.append(driver)
         return True
 
