@@ -54,6 +54,26 @@ class ClusterPair:
         """
         return replace(self, source=self.target, target=self.source, naming=self.naming.exchanged())
 
+    def towards(self, cluster: str | None) -> "ClusterPair":
+        """Return the pair as a job moves to a cluster: as MirrorMaker 2 copies, or back.
+
+        Args:
+            cluster: Its alias; None or empty: MirrorMaker 2's target.
+
+        Raises:
+            ConfigurationError: It is neither cluster.
+        """
+        aliases = self.naming.source_alias, self.naming.target_alias
+        if cluster in {None, "", self.naming.target_alias}:
+            return self.mirrored
+        if cluster == self.naming.source_alias:
+            return self.mirrored.exchanged()
+        raise ConfigurationError(
+            f"the job goes to {cluster!r}, and the mirror has the aliases "
+            f"{' and '.join(map(repr, aliases))}: give one of them",
+            setting="to",
+        )
+
     @property
     def syncs_cluster(self) -> KafkaCluster:
         """The cluster that holds the offset-syncs topic."""

@@ -56,12 +56,6 @@ def beside(folder: UPath, ending: str) -> UPath:
     return without_slash.with_name(f"{without_slash.name}.{ending}")
 
 
-def set_aside_name(path: UPath, number: int) -> UPath:
-    """Return what the ``number``th roll-back of a run renames a kept file to; the first is 1."""
-    ending = "" if number == 1 else f"-{number}"
-    return path.with_name(f"{path.name}.rolled-back{ending}")
-
-
 def same_folder(path: UPath, spelling: str) -> bool:
     """Tell whether ``path`` is the folder that Spark or ``folder_id`` spells as ``spelling``.
 

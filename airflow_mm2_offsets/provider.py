@@ -138,7 +138,7 @@ _CONFIG_SECTION = {
         ),
         "argument_max_bytes": _option(
             "The longest starting offsets, in bytes, that a job gets as text. Longer ones lie in a "
-            "file, and the job gets @ and its location; a longer list of topics is refused. "
+            "file, and the job gets @ and its location. "
             "Linux lets an argument of a program have 131072 bytes, and YARN makes one argument of "
             "all that a driver is started with; Databricks and EMR take about 10000.",
             "integer",

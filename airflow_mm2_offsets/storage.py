@@ -7,6 +7,7 @@ a text is not UTF-8.
 import errno
 import os
 import shutil
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,8 @@ from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.silent_storage import check_answers
 from airflow_mm2_offsets.whole_files import (
     CHUNK,
+    NotExclusiveError,
+    create_whole,
     finish_replacing,
     is_hdfs,
     is_object,
@@ -31,6 +34,7 @@ _CHANGE_MARKS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "upda
 _CHANGED = frozenset({errno.EBUSY, errno.EINVAL})
 """What s3fs says of an object that has changed since it was opened (``FileExpired``)."""
 _READS = 5
+_TRIES = 3
 
 
 def open_location(location: UPath | str, error: type[Mm2OffsetsError]) -> UPath:
@@ -202,6 +206,71 @@ def write_bytes(path: UPath, data: bytes, error: type[Mm2OffsetsError]) -> None:
     """Write a file, and create its folder; readers see all of it or the earlier file."""
     with storage_errors(path, error), replacing(path) as temporary:
         temporary.write_bytes(data)
+
+
+def create_new(path: UPath, data: bytes, error: type[Mm2OffsetsError]) -> bool:
+    """Create a file whole, and its folder, if there is none of that name; else return False.
+
+    Of all that try at the same moment one succeeds: on local disks and NFS (a hard link), S3
+    (``If-None-Match: *``), GCS (``ifGenerationMatch=0``), Azure (``If-None-Match: *``) and HDFS (a
+    rename). If the answer of a storage is lost, the file says whose it is: ``data`` must be the
+    caller's own.
+
+    Raises:
+        Mm2OffsetsError: Of the class ``error``: the storage refuses, or can't create exclusively.
+    """
+    with storage_errors(path, error):
+        try:
+            return _create(path, data, error)
+        except NotExclusiveError as cause:
+            reason = str(cause)
+    raise _not_exclusive(path.parent, reason, error)
+
+
+def _create(path: UPath, data: bytes, error: type[Mm2OffsetsError]) -> bool:
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            create_whole(path, data)
+        except NotExclusiveError:
+            raise
+        except Exception:
+            path.fs.invalidate_cache()
+            if (found := read_bytes(path, error)) is not None:
+                return found == data
+            # S3 says 409 while another write of that name has not ended.
+            if not tries_left:
+                raise
+        else:
+            break
+    return True
+
+
+def check_exclusive(folder: UPath, error: type[Mm2OffsetsError]) -> None:
+    """Raise unless files of a folder can be created exclusively, by trying it.
+
+    Some storages with an interface like S3's ignore ``If-None-Match``.
+
+    Raises:
+        Mm2OffsetsError: Of the class ``error``; it says where such files can lie.
+    """
+    probe = folder / f".exclusive-{uuid.uuid4().hex}"
+    try:
+        if not create_new(probe, b"first", error) or create_new(probe, b"second", error):
+            reason = "this storage writes over a file that is to be created only if there is none"
+            raise _not_exclusive(folder, reason, error)
+    finally:
+        with suppress(Mm2OffsetsError):
+            remove_file(probe, error)
+
+
+def _not_exclusive(folder: UPath, reason: str, error: type[Mm2OffsetsError]) -> Mm2OffsetsError:
+    problem = error(
+        f"{reason}, so two runs could move one job at once. Give a folder on a local disk, NFS, "
+        f"S3, GCS, Azure or HDFS",
+        file=without_login(str(folder)),
+    )
+    problem.retryable = False
+    return problem
 
 
 def remove_file(path: UPath, error: type[Mm2OffsetsError]) -> None:

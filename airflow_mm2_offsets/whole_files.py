@@ -1,7 +1,7 @@
 """Writes files whole: readers see all of a file or what was there before, after a crash too.
 
 ``storage.py`` calls it. Object stores do so by themselves. On local disks a temporary file is
-renamed over the old one.
+renamed over the old one, or linked to a name that must be free.
 
 HDFS has no such rename for clients outside Java: a name that is taken must be freed first. A file
 that is absent in between would be wrong to others: a job without a fence starts, and Spark gives a
@@ -26,8 +26,17 @@ from airflow_mm2_offsets.locations import storage_kind
 CHUNK = 2**20
 """Bytes that are copied at a time."""
 
+_EXCLUSIVE = frozenset({"s3", "gs", "abfs", "memory"})
+"""Storages whose fsspec driver creates a file only if there is none, by one request.
+
+fsspec's own ``pipe_file(mode="create")`` looks first and writes then, which is no exclusion. That
+is what drivers do that have none of their own: sftp, smb, webhdfs, and pyarrow's for HDFS.
+"""
+
 _NO_FSYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.ENOSYS})
 """What mounted object stores and some network file systems say to the fsync of a folder."""
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS})
+"""What disks without hard links, and mounted object stores, say to a link."""
 
 
 def is_hdfs(path: UPath) -> bool:
@@ -52,6 +61,65 @@ def replacing(path: UPath) -> Iterator[UPath]:
         return
     with _replacing_on_hdfs(path) if is_hdfs(path) else _replacing_on_disk(path) as temporary:
         yield temporary
+
+
+class NotExclusiveError(OSError):
+    """A storage can't create a file only if there is none of that name."""
+
+
+def create_whole(path: UPath, data: bytes) -> None:
+    """Create a file with all of its content, and its folder.
+
+    Raises:
+        FileExistsError: There is a file of that name; it stays as it is.
+        NotExclusiveError: The storage can't tell.
+        OSError: The storage refuses; other libraries raise errors of their own.
+    """
+    kind = storage_kind(path.protocol)
+    if kind in _EXCLUSIVE:
+        path.fs.pipe_file(path.path, data, mode="create")
+    elif kind == "file":
+        _create_on_disk(path, data)
+    elif kind == "hdfs":
+        _create_on_hdfs(path, data)
+    else:
+        raise NotExclusiveError(
+            f"the driver of {kind}:// can't create a file only if there is none"
+        )
+
+
+def _create_on_disk(path: UPath, data: bytes) -> None:
+    target, temporary = Path(path.path), Path(_temporary(path).path)
+    _make_folder(target.parent)
+    try:
+        temporary.write_bytes(data)
+        _flush(temporary)
+        os.link(temporary, target)
+        _flush(target.parent)
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            raise NotExclusiveError(f"{target.parent} is on a disk without hard links") from error
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _create_on_hdfs(path: UPath, data: bytes) -> None:
+    """Rename a whole file to a name that must be free: the name node refuses one that is taken."""
+    driver = type(path.fs).__module__.partition(".")[0]
+    if driver != "hdfs_native":
+        raise NotExclusiveError(
+            f"the HDFS driver of {driver} does not say whether a rename writes over a file; "
+            f"install hdfs-native, whose rename does not (`pip install hdfs-native`)"
+        )
+    temporary = _temporary(path)
+    path.fs.makedirs(path.parent.path, exist_ok=True)
+    try:
+        temporary.write_bytes(data)
+        path.fs.mv(temporary.path, path.path)
+    finally:
+        if temporary.exists():
+            path.fs.rm_file(temporary.path)
 
 
 def whole_copy(path: UPath) -> UPath:

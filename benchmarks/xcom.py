@@ -24,17 +24,14 @@ SHOWN = 1000
 
 def measure(partitions: int) -> dict[str, int]:
     """Run a failover; return the bytes of each thing that Airflow's database keeps of it."""
-    from tests.unit.dags.dags_folder import STEPS  # noqa: PLC0415 - of the checkout that is measured
-
     sizes: dict[str, int] = {}
     with _stage(partitions, sizes) as run:
-        for step in STEPS:
-            run.run(step)
-        for (task_id, key), value in run.worker.xcoms.items():
+        run.run_from("check", "report")
+        run.report()
+        for (task_id, key), value in run.xcoms.items():
             sizes[f"XCom of {task_id}: {key}"] = _size(value)
         for conf in run.worker.triggered.values():
             sizes["conf of the job's DAG run"] = _size(conf)
-            sizes["the argument starting_offsets"] = len(conf["starting_offsets"])
     return sizes
 
 
@@ -48,9 +45,10 @@ def _stage(partitions: int, sizes: dict[str, int]) -> Iterator[Any]:
             patch.setenv(name, value)
         from airflow.sdk.execution_time import task_runner  # noqa: PLC0415
 
+        from airflow_mm2_offsets.moves.jobs import Home  # noqa: PLC0415
         from airflow_mm2_offsets.testing import in_memory_clients  # noqa: PLC0415
         from airflow_mm2_offsets.testing.connect import in_memory_connect  # noqa: PLC0415
-        from tests.unit.dags.dags_folder import FOLDER, parse  # noqa: PLC0415
+        from tests.integration.nights import declare  # noqa: PLC0415 - of this checkout
         from tests.unit.operators.spark_job import Job  # noqa: PLC0415
 
         worker = _worker(sizes)
@@ -58,9 +56,12 @@ def _stage(partitions: int, sizes: dict[str, int]) -> Iterator[Any]:
         with in_memory_clients(), in_memory_connect():
             clusters = _clusters(partitions)  # clients find clusters while they live
             clusters.connect(patch)
-            dag = parse(FOLDER / "mm2_failover.py").dags["mm2_failover"]
-            job = Job(Path(folder, "source"), *map(_position, range(partitions)))
-            yield _failover(worker, dag, job, partitions)
+            here, there = (
+                Home(cluster=side, folder=f"{folder}/{side}") for side in ("source", "target")
+            )
+            declare(patch, here, there, max_read_again=partitions * SYNC_GAP)
+            job = Job(Path(here.folder), *map(_position, range(partitions)))
+            yield _failover(worker, job)
 
 
 def _airflow(folder: str) -> dict[str, str]:
@@ -121,28 +122,24 @@ def _worker(sizes: dict[str, int]) -> Any:  # noqa: ANN401 - of the checkout tha
     return Measuring()
 
 
-def _failover(worker: Any, dag: Any, job: Any, partitions: int) -> Any:  # noqa: ANN401 - see above
+def _failover(worker: Any, job: Any) -> Any:  # noqa: ANN401 - see above
     """Return a run whose target job begins where it should."""
-    from tests.unit.dags.failovers import Failover  # noqa: PLC0415
+    from tests.integration.nights import Night  # noqa: PLC0415
     from tests.unit.spark import checkpoints  # noqa: PLC0415
 
-    class Run(Failover):
-        def play(self, task_id: str) -> None:
-            if task_id != "wait_started":
-                super().play(task_id)
-                return
-            plan = json.loads(next((self.target / "plans").glob("manual__1.json")).read_text())
-            starts = [int(each["target"]) for each in plan["partitions"]]
-            files = {
-                "sources/0/0": checkpoints.start(checkpoints.orders(*starts)),
-                "offsets/0": checkpoints.batch(checkpoints.orders(*starts)),
-                "commits/0": checkpoints.commit(),
-            }
-            checkpoints.write(self.target / "checkpoint", files)
+    class Run(Night):
+        def play(self, name: str) -> None:
+            super().play(name)
+            if name == "wait_started":
+                starts = checkpoints.orders(*self.starts().values())
+                files = {
+                    "sources/0/0": checkpoints.start(starts),
+                    "offsets/0": checkpoints.batch(starts),
+                    "commits/0": checkpoints.commit(),
+                }
+                checkpoints.write(Path(self.there.folder) / "checkpoint", files)
 
-    run = Run(worker, dag, job)
-    run.worker.conf = {**run.worker.conf, "max_read_again": partitions * SYNC_GAP}
-    return run
+    return Run(worker, job)
 
 
 def _size(value: object) -> int:

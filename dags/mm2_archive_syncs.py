@@ -1,9 +1,9 @@
 """Keeps every offset sync of MirrorMaker 2 in an archive that outlives both Kafka clusters.
 
 An example to copy. It runs when MirrorMaker 2 has written syncs, and every ten minutes in any
-case, so that the archive also holds the clusters' watermarks and topic ids of that time. Give
-``TranslateOffsetsOperator`` the same archive location. Where the param ``checkpoint`` is set, it
-also saves the positions of that job, for the night when the checkpoint's storage is gone.
+case, so that the archive also holds the clusters' watermarks and topic ids of that time. It saves
+the job's positions, too, where the job is at that time, for the night when the checkpoint's storage
+is gone. The job's declaration says where both are kept.
 """
 
 from airflow.sdk import DAG, Asset, AssetWatcher, Param
@@ -39,52 +39,19 @@ with DAG(
     max_active_runs=1,
     tags=["mm2"],
     params={
-        "mm2_conn_id": Param(
-            MM2_CONN_ID,
+        "job": Param(
+            "orders",
             type="string",
-            title="MirrorMaker 2 connection",
-            description="Id of the mm2 connection, which names the two clusters.",
-        ),
-        "archive": Param(
-            default=None,
-            type=["null", "string"],
-            title="Archive",
-            description="A folder for this pair of clusters alone, such as s3://conn@bucket/syncs. "
-            "Empty: the Airflow variable mm2_archive, or else /tmp/mm2-syncs.",
-        ),
-        "checkpoint": Param(
-            "",
-            type="string",
-            title="Checkpoint",
-            description="Checkpoint of a Spark job whose positions are saved; empty: none.",
-        ),
-        "control": Param(
-            "",
-            type="string",
-            title="Control location",
-            description="That job's control location: a job that was moved is not saved.",
-        ),
-        "saved_positions": Param(
-            "/tmp/mm2-positions",  # noqa: S108 - an example
-            type="string",
-            title="Saved positions",
-            description="A folder that outlives the checkpoint's storage.",
+            minLength=1,
+            title="Job",
+            description="Its name in the file of jobs, which says where archive and saved "
+            "positions are kept. One job for each pair of clusters is enough for the archive.",
         ),
     },
 ) as dag:
     ArchiveSyncsOperator(
-        task_id="archive",
-        pre_execute=check_run_conf,
-        mm2_conn_id="{{ params.mm2_conn_id }}",
-        archive="{{ params.archive or var.value.get('mm2_archive', '/tmp/mm2-syncs') }}",
-        retries=2,
+        task_id="archive", pre_execute=check_run_conf, job="{{ params.job }}", retries=2
     )
     SaveSparkPositionsOperator(
-        task_id="save_positions",
-        pre_execute=check_run_conf,
-        checkpoint="{{ params.checkpoint }}",
-        control="{{ params.control }}",
-        save_to="{{ params.saved_positions }}",
-        mm2_conn_id="{{ params.mm2_conn_id }}",
-        retries=2,
+        task_id="save_positions", pre_execute=check_run_conf, job="{{ params.job }}", retries=2
     )

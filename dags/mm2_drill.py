@@ -1,22 +1,21 @@
-"""Rehearses the failover of the streaming job every week, and leaves no trace.
+"""Rehearses the move of a streaming job every week, and leaves no trace.
 
-An example to copy. It triggers ``mm2_failover`` in the mode drill and waits for its end: the job
-runs on, and a second run of its DAG starts on the target in a throw-away folder, is compared with
-the source, and is removed. A failed run of this DAG says that a failover would not work now; the
-report of the triggered run says why, and how long each step took.
+An example to copy. The job runs on: a second copy of it starts at the other cluster in a throw-away
+folder, is compared with both clusters, and is removed. A failed run says that a move would not work
+now; its report says why, and a report of a run that succeeded says what a move would cost.
 
-It holds up no failover: ``mm2_failover`` may have several runs at a time.
+It holds up no move: ``mm2_failover`` may run at the same time. docs/drill.md says what the job must
+keep to.
 """
 
-from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import DAG, Param
 from airflow.timetables.trigger import CronTriggerTimetable
 
-from airflow_mm2_offsets.operators.run_conf import check_run_conf
+from airflow_mm2_offsets.task_groups.drill import drill_tasks
 
 with DAG(
     dag_id="mm2_drill",
-    description="Rehearses the failover of a Spark streaming job every week",
+    description="Rehearses the move of a streaming job every week",
     doc_md=__doc__,
     # When those who would mend what it finds are at work.
     schedule=CronTriggerTimetable("0 9 * * TUE", timezone="UTC"),
@@ -24,79 +23,46 @@ with DAG(
     max_active_runs=1,
     tags=["mm2", "spark"],
     params={
-        "mm2_conn_id": Param(
-            "mm2_default",
+        "job": Param(
+            "orders",
             type="string",
-            title="MirrorMaker 2 connection",
-            description="Id of the mm2 connection, which names the two clusters.",
+            minLength=1,
+            title="Job",
+            description="Its name in the file of jobs. Its journal says where it is, and so where "
+            "the drill starts its copy.",
         ),
-        "stream_dag_id": Param(
-            "orders_stream",
+        "folder": Param(
+            "/tmp/orders-drill",  # noqa: S108 - an example
             type="string",
-            title="DAG of the job",
-            description="The DAG that runs the job; a second run of it starts on the target.",
-        ),
-        "source_folder": Param(
-            default=None,
-            type=["null", "string"],
-            title="Folder of the job on the source",
-            description="Holds its checkpoint and its control location. It is only read. Empty: "
-            "as in mm2_failover.",
-        ),
-        "target_folder": Param(
-            default=None,
-            type=["null", "string"],
-            title="Folder of the job on the target",
-            description="Where a failover would start the job. The drill keeps away from it. "
-            "Empty: as in mm2_failover.",
-        ),
-        "drill_folder": Param(
-            "/tmp/orders/drill",  # noqa: S108 - an example
-            type="string",
+            minLength=1,
             title="Folder of the drill",
-            description="Holds checkpoint, control and output of the drill's job, and is removed "
-            "with all that it holds. Must lie apart from every other folder.",
+            description="Holds checkpoint, control and output of the copy, and is removed with all "
+            "that it holds. It must lie apart from every other folder, where the other cluster's "
+            "Spark and Airflow both reach it.",
         ),
-        "sink": Param(
-            "",
-            type="string",
-            title="Output of the job, if elsewhere",
-            description="A folder or table outside its folder. A drill would write there, too, so "
-            "it is refused.",
+        "min_records": Param(
+            1,
+            type="integer",
+            minimum=0,
+            title="Records",
+            description="How many records the copy must have read before it is compared. A quiet "
+            "topic needs a smaller number.",
+            section="Comparison",
         ),
-        "archive": Param(
-            "",
-            type="string",
-            title="Archive of offset syncs",
-            description="As mm2_archive_syncs has it. The drill keeps away from it.",
-        ),
-        "saved_positions": Param(
-            "",
-            type="string",
-            title="Saved positions",
-            description="As mm2_archive_syncs has them. The drill keeps away from them.",
-        ),
-        "reports_folder": Param(
-            "",
-            type="string",
-            title="Reports",
-            description="Empty: the folder reports in the target's folder.",
+        "options": Param(
+            default=None,
+            type=["null", "object"],
+            title="Options of the translation",
+            description='As TranslateOffsetsOperator takes them, such as {"give_up": 12}.',
+            section="Translation",
         ),
     },
 ) as dag:
-    TriggerDagRunOperator(
-        task_id="drill",
-        pre_execute=check_run_conf,
-        trigger_dag_id="mm2_failover",
-        trigger_run_id="drill__{{ run_id }}",
-        conf={
-            "mode": "drill",
-            # Empty text: mm2_failover then takes its own default.
-            **{name: f"{{{{ params.{name} or '' }}}}" for name in dag.params},
-        },
-        wait_for_completion=True,
-        poke_interval=15,
-        deferrable=True,
-        # A drill that failed is a finding; the next one comes in a week, or by hand.
-        retries=0,
+    drill_tasks(
+        job="{{ params.job }}",
+        folder="{{ params.folder }}",
+        min_records="{{ params.min_records }}",
+        options="{{ params.options | tojson if params.options else '' }}",
+        group_id="drill",
+        prefix_group_id=False,
     )

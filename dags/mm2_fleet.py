@@ -1,12 +1,9 @@
-"""Moves all streaming jobs of a manifest to the other Kafka cluster, in waves.
+"""Moves many streaming jobs to one Kafka cluster, in waves.
 
-An example to copy. The manifest is a file in YAML that lists the jobs: docs/fleet.md explains it,
-and what is held when a job fails. It is read when the DAG runs, never when the DAG is parsed.
-
-The run reads the manifest, archives the offset syncs once for all jobs, says what the failover
-would cost from where the jobs stand, and asks for one approval over the total. Then it moves the
-jobs wave by wave, each as the DAG ``mm2_failover`` does. Trigger it again with the same manifest
-after a failure: it moves only what is left.
+An example to copy. The file of jobs (``[mm2_offsets] jobs_file`` in Airflow's configuration) lists
+them, and their journals say where they are now: docs/fleet.md. The run says what the moves would
+cost, asks for one approval over the total, and moves the jobs wave by wave, each as the DAG
+``mm2_failover`` does. Trigger it again after a failure: it moves only what is left.
 """
 
 from airflow.sdk import DAG, Param
@@ -15,43 +12,57 @@ from airflow_mm2_offsets.task_groups.fleet import fleet_tasks
 
 with DAG(
     dag_id="mm2_fleet",
-    description="Moves all streaming jobs of a manifest to the other Kafka cluster",
+    description="Moves many streaming jobs to one Kafka cluster",
     doc_md=__doc__,
     schedule=None,
     catchup=False,
-    # Each job is kept from another run by its fence. Give it more than at_once times the jobs' own
-    # tasks that wait in a worker: here all wait in the triggerer.
+    # Each job is kept from another run by its journal. Give it more than at_once times the jobs'
+    # own tasks that wait in a worker: here all wait in the triggerer.
     max_active_runs=4,
     max_active_tasks=32,
-    render_template_as_native_obj=False,
     tags=["mm2", "spark"],
     params={
-        "manifest": Param(
-            "/tmp/mm2-fleet.yaml",  # noqa: S108 - an example
+        "to": Param(
+            "west",
             type="string",
-            title="Manifest",
-            description="The file that lists the jobs, on any storage that Airflow reaches.",
+            minLength=1,
+            title="To",
+            description="The cluster that the jobs go to. A job that is there already stays.",
         ),
-        "mode": Param(
+        "jobs": Param(
+            default=None,
+            type=["null", "string"],
+            title="Jobs",
+            description="Their names in the file of jobs, separated by commas. Empty: all that "
+            "have a home there.",
+        ),
+        "out_of": Param(
+            default=None,
+            type=["null", "string"],
+            title="Out of",
+            description="Only jobs with their other home at this cluster. Empty: at any.",
+        ),
+        "policy": Param(
             "planned",
             type="string",
             enum=["planned", "disaster"],
-            title="Mode",
-            description="planned: both clusters are up. disaster: the source or a part of it is "
-            "lost.",
+            title="Policy",
+            description="planned: both clusters are up. disaster: the cluster where the jobs are, "
+            "or a part of it, is lost.",
         ),
-        "mm2_conn_id": Param(
-            "mm2_default",
+        "dry_run": Param(
+            default=False,
+            type="boolean",
+            title="Dry run",
+            description="Say what each step would do, and change nothing.",
+        ),
+        "approve": Param(
+            "above_thresholds",
             type="string",
-            title="MirrorMaker 2 connection",
-            description="Id of the mm2 connection, which names the two clusters.",
-        ),
-        "archive": Param(
-            "/tmp/mm2-syncs",  # noqa: S108 - an example
-            type=["null", "string"],
-            title="Archive of offset syncs",
-            description="The folder that mm2_archive_syncs writes; this run adds what is new. "
-            "Empty: there is none, as where copies keep their offsets.",
+            enum=["above_thresholds", "always", "never"],
+            title="Approval",
+            description="When a person is asked, before the first wave. A job that costs more than "
+            "was approved for it asks again, unless it is never.",
         ),
         "at_once": Param(
             5,
@@ -60,45 +71,23 @@ with DAG(
             title="Jobs at once",
             description="How many jobs of a wave may be at work at the same time.",
         ),
-        "approve": Param(
-            "above_thresholds",
-            type="string",
-            enum=["above_thresholds", "always", "never"],
-            title="Ask for approval",
-            description="When a person must approve the total before the first wave. A job that "
-            "costs more than was approved for it asks again, unless it is never.",
-        ),
-        "approval_minutes": Param(
-            60,
-            type="integer",
-            minimum=1,
-            title="Deadline of an approval",
-            description="Minutes to wait for an answer. Without one nothing more is moved.",
-        ),
-        "reports_folder": Param(
-            "/tmp/mm2-fleet-reports",  # noqa: S108 - an example
-            type="string",
-            title="Folder of the reports",
-            description="Where the reports of the jobs and of the fleet are kept.",
+        "source_is_gone": Param(
+            default=False,
+            type="boolean",
+            title="No driver runs there",
+            description="Where a job's folder can't be reached: you are sure that no driver of it "
+            "runs, and that none will be started there.",
+            section="Disaster",
         ),
     },
 ) as dag:
     fleet_tasks(
-        manifest="{{ params.manifest }}",
-        archive="{{ params.archive or '' }}",
-        waves=3,
+        to="{{ params.to }}",
+        jobs="{{ params.jobs or '' }}",
+        out_of="{{ params.out_of or '' }}",
+        policy="{{ params.policy }}",
+        dry_run="{{ params.dry_run }}",
+        source_is_gone="{{ params.source_is_gone }}",
+        approve="{{ params.approve }}",
         at_once="{{ params.at_once }}",
-        mode="{{ params.mode }}",
-        ask="{{ params.approve }}",
-        response_timeout="{{ params.approval_minutes * 60 }}",
-        mm2_conn_id="{{ params.mm2_conn_id }}",
-        source_kafka_conn_id=(
-            "{{ conn.get(params.mm2_conn_id).extra_dejson.get('source_kafka_conn_id') "
-            "or 'kafka_source' }}"
-        ),
-        target_kafka_conn_id=(
-            "{{ conn.get(params.mm2_conn_id).extra_dejson.get('target_kafka_conn_id') "
-            "or 'kafka_target' }}"
-        ),
-        reports_folder="{{ params.reports_folder }}",
     )

@@ -91,8 +91,10 @@ with DAG(
         include="{{ params.include }}",
         exclude="{{ params.exclude }}",
         offsets_from="{{ params.offsets_from }}",
-        is_dry_run="{{ params.dry_run }}",
-        overwrite_others="{{ params.overwrite_others }}",
+        rules={
+            "dry_run": "{{ params.dry_run }}",
+            "overwrite_others": "{{ params.overwrite_others }}",
+        },
         archive="{{ params.archive }}",
         retries=2,
     )
@@ -102,6 +104,6 @@ with DAG(
         mm2_conn_id="{{ params.mm2_conn_id }}",
         checkpoint="{{ params.checkpoint }}",
         group_id="{{ params.checkpoint_group }}",
-        is_dry_run="{{ params.dry_run }}",
+        rules={"dry_run": "{{ params.dry_run }}"},
         retries=2,
     )

@@ -33,6 +33,7 @@ with DAG(
     schedule=None,
     catchup=False,
     tags=["mm2", "spark"],
+    user_defined_macros={"py_files": py_files},  # packed when the task runs, not at each parsing
     params={
         "kafka_conn_id": Param(
             "kafka_source",
@@ -50,8 +51,9 @@ with DAG(
             "/tmp/orders/source",  # noqa: S108 - an example
             type="string",
             title="Folder of the job",
-            description="Holds checkpoint and control of the job on this cluster: never "
-            "shared by two clusters. Any location that Spark and Airflow both reach.",
+            description="The job's home: has its checkpoint and control on this cluster, and where "
+            "a failover lets it start. Never shared by two clusters. Any location that Spark and "
+            "Airflow both reach.",
         ),
         "output": Param(
             default=None,
@@ -60,19 +62,12 @@ with DAG(
             description="Where the job writes: for this cluster and this checkpoint alone. Empty: "
             "the folder output in the job's folder.",
         ),
-        "starting_offsets": Param(
-            "earliest",
-            type="string",
-            title="Starting offsets",
-            description="earliest, latest, Spark's JSON text, or @ and the location of a file with "
-            "it; used only while the folder holds no checkpoint.",
-        ),
     },
 ) as dag:
     SparkSubmitOperator(
         task_id="stream",
         application=str(Path(__file__).parent / "jobs" / "orders_stream.py"),
-        py_files=py_files(),
+        py_files="{{ py_files() }}",
         name="orders-stream-{{ params.kafka_conn_id }}",
         application_args=[
             "--bootstrap-servers",
@@ -81,12 +76,8 @@ with DAG(
             KAFKA_PROPERTIES,
             "--topic",
             "{{ params.topic }}",
-            "--starting-offsets",
-            "{{ params.starting_offsets }}",
-            "--checkpoint",
-            "{{ params.folder }}/checkpoint",
-            "--control",
-            "{{ params.folder }}/control",
+            "--home",
+            "{{ params.folder }}",
             "--output",
             "{{ params.output or params.folder ~ '/output' }}",
         ],

@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_mm2_offsets.core import FailoverPlan, SyncsLocation
 from airflow_mm2_offsets.core.summary import table
-from demo.environment import LAKE, Demo
+from demo.environment import TOPIC, Demo
 from demo.failover import ARCHIVE, CATCHING_UP, FAILOVER, MOVING, STREAMING, Failover
 from demo.steps import Steps
 from demo.timeline import Timeline
@@ -30,7 +30,7 @@ class DisasterReport:
 
     plan: FailoverPlan
     forecast: Mapping[str, Any]
-    """The XCom of the task ``forecast``."""
+    """The XCom ``forecast`` of the task ``translate``."""
     comparison: Comparison
     timeline: Timeline
     seconds: Mapping[str, float]
@@ -78,8 +78,8 @@ class Disaster:
         """Prepare it; nothing is lost yet."""
         self.demo = demo
         self.failover = Failover(demo, steps=steps or Steps(STEPS, demo.progress))
-        self.archive = str(demo.archive)
-        self.saved_positions = str(demo.folder / "saved-positions")
+        if demo.storage:
+            demo.write_jobs(saved_positions=str(demo.folder / "saved-positions"))
         self.lost_at: datetime | None = None
 
     def run(self, *, unarchived: int = UNARCHIVED, wait: float = 0.0) -> DisasterReport:
@@ -121,14 +121,8 @@ class Disaster:
 
     def keep_archive(self) -> None:
         """Let the archive's DAG run once; it keeps the positions of a job on a storage, too."""
-        failover = self.failover
-        conf = {"archive": self.archive}
-        if self.demo.storage:
-            folder = self.demo.location("source", connection=LAKE)
-            conf |= {"checkpoint": f"{folder}/checkpoint", "control": f"{folder}/control"}
-            conf["saved_positions"] = self.saved_positions
-        run_id = self.demo.airflow.api.trigger(ARCHIVE, conf)
-        self.demo.wait("the archive", lambda: failover.has_ended(ARCHIVE, run_id))
+        run_id = self.demo.airflow.api.trigger(ARCHIVE, {"job": TOPIC})
+        self.demo.wait("the archive", lambda: self.failover.has_ended(ARCHIVE, run_id))
 
     def write_more(self, numbers: int) -> None:
         """Wait until the producer has written more to the source."""
@@ -145,21 +139,20 @@ class Disaster:
         self.demo.producer.abandon()
 
     def trigger(self, **params: object) -> None:
-        """Trigger the failover DAG in its mode for disasters."""
-        lost_at = self.lost_at.isoformat() if self.lost_at else None
-        told = {"mode": "disaster", "archive": self.archive, "lost_at": lost_at}
-        self.failover.trigger(**{**told, "approve": "never", **params})
+        """Trigger the failover DAG for a disaster."""
+        told = {"lost_at": self.lost_at.isoformat()} if self.lost_at else None
+        self.failover.trigger(policy="disaster", options=told, approve="never", **params)
 
     def finish(self) -> None:
         """Let the producer go on on the target once the job is handed over; wait for the end."""
-        self.failover.wait_for_task("submit_target")
+        self.failover.wait_for_task("start_target")
         self.demo.producer.start(self.demo.stack.target)
         self.failover.wait_for_end()
 
     def report(self) -> DisasterReport:
         """Read the truth from the source, which is started again, and compare."""
         failover = self.failover
-        forecast = self.demo.airflow.api.xcom(FAILOVER, failover.run_id, "forecast")
+        forecast = self.demo.airflow.api.xcom(FAILOVER, failover.run_id, "translate", "forecast")
         return DisasterReport(
             plan=failover.plan(),
             forecast=forecast,

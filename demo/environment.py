@@ -1,9 +1,11 @@
 """The programs of the demo: two clusters, MirrorMaker 2, Airflow and a producer."""
 
+import json
 import shutil
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,6 +15,7 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.connect.client import ConnectClient
 from airflow_mm2_offsets.core import Naming, ReplicationPolicy, SyncsLocation
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from demo.producer import PARTITIONS, NumberedProducer, write_deleted_history
 from stack import jars, spark
 from stack.airflow import Airflow
@@ -64,6 +67,7 @@ class Demo:
         connections: Mapping[str, Mapping[str, Any]] | None = None,
         env: Mapping[str, str] | None = None,
         spark_conf: Mapping[str, str] | None = None,
+        heartbeat_timeout: float | None = None,
     ) -> None:
         """Prepare the programs without starting them."""
         self.folder = folder
@@ -71,6 +75,8 @@ class Demo:
         self.progress = progress
         self.archive = folder / "archive"
         self.storage = storage
+        self.heartbeat_timeout = heartbeat_timeout
+        self._changes: dict[str, Any] = {}
         located = jars.locate(BUILD)
         s3a = jars.fetch_lake(BUILD, progress=progress).s3a if storage else ()
         self.stack = stack or LocalStack(
@@ -90,7 +96,7 @@ class Demo:
                     Path(sys.executable),
                     conf={**(storage.spark_conf() if storage else {}), **(spark_conf or {})},
                 ),
-                **self._variables(),
+                "AIRFLOW__MM2_OFFSETS__JOBS_FILE": str(self.write_jobs()),
                 **(env or {}),
             },
             port=airflow_port,
@@ -129,14 +135,33 @@ class Demo:
         place = f"{BUCKET}/{STORED}"
         return f"s3://{connection}@{place}" if connection else f"s3a://{place}"
 
-    def _variables(self) -> dict[str, str]:
-        """Return Airflow's variables: the folders that its forms leave empty."""
-        folders = {
-            "mm2_source_folder": self.location("source", connection=LAKE),
-            "mm2_target_folder": self.location("target"),
-            "mm2_archive": str(self.archive),
-        }
-        return {f"AIRFLOW_VAR_{name.upper()}": folder for name, folder in folders.items()}
+    @property
+    def job(self) -> SparkJob:
+        """The streaming job, with its home at each cluster."""
+        return replace(self._declared(), **self._changes)
+
+    def _declared(self) -> SparkJob:
+        source = Home(
+            cluster="source",
+            folder=self.location("source", connection=LAKE),
+            spark_folder=self.location("source") if self.storage else "",
+        )
+        return SparkJob(
+            name=TOPIC,
+            homes=(source, Home(cluster="target", folder=self.location("target"))),
+            dag="orders_stream",
+            records=str(self.folder / "records"),
+            archive=str(self.archive),
+            heartbeat_timeout=self.heartbeat_timeout,
+        )
+
+    def write_jobs(self, **changes: Any) -> Path:
+        """Write the file of jobs that Airflow reads, with other fields of the job from now on."""
+        self._changes |= changes
+        file = self.folder / "jobs.json"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"jobs": [self.job.to_json()]}, indent=1))
+        return file
 
     def output(self, side: str) -> Path | UPath:
         """Return where the job writes its rows on one cluster."""

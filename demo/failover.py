@@ -1,14 +1,18 @@
 """Moves the running job through Airflow, as a user would, and gathers the proof."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from upath import UPath
 
 from airflow_mm2_offsets.core import FailoverPlan, Strategy, TopicPartition
+from airflow_mm2_offsets.moves.move import job_at
+from airflow_mm2_offsets.moves.stop_job import stop_job
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover, still_copying
 from airflow_mm2_offsets.planning.stored_plan import whole_plan
 from airflow_mm2_offsets.reconcile import Reconciliation
-from airflow_mm2_offsets.spark.stopping import request_stop
-from demo.environment import LAKE, TOPIC, Demo
+from demo.environment import TOPIC, Demo
 from demo.producer import PARTITIONS
 from demo.report import Report
 from demo.sink import Sink
@@ -17,7 +21,7 @@ from demo.switch import Switch, read_batches
 from demo.timeline import Timeline, read_intervals
 
 STREAM, FAILOVER, ARCHIVE = "orders_stream", "mm2_failover", "mm2_archive_syncs"
-VERIFY = "verify"
+VERIFY_DAG, VERIFY = "mm2_verify", "verify"
 SIDES = ("source", "target")
 DONE = {"success", "skipped"}
 BEFORE = 900
@@ -48,7 +52,7 @@ class Failover:
         self.demo = demo
         self.steps = steps or Steps(STEPS, demo.progress)
         self.sink = Sink(map(demo.output, SIDES))
-        self.run_id = ""
+        self.run_id = self.verify_id = ""
 
     def run(self) -> Report:
         """Carry out the failover and return the proof.
@@ -60,14 +64,20 @@ class Failover:
         with self.steps.step(STREAMING):
             self.start_stream()
         with self.steps.step(MOVING):
-            self.trigger(verify=True)
+            self.trigger()
             self.wait_for_task("translate")
             self.move_producer()
             self.wait_for_end()
         with self.steps.step(CATCHING_UP):
             self.catch_up()
         with self.steps.step(PROVING):
+            self.verify()
             return self.report()
+
+    def verify(self) -> None:
+        """Let Spark compare what was moved."""
+        self.verify_id = self.demo.airflow.api.trigger(VERIFY_DAG, {"job": TOPIC})
+        self.demo.wait("the comparison", lambda: self.has_ended(VERIFY_DAG, self.verify_id))
 
     def report(self) -> Report:
         """Return the proof of a failover that has ended."""
@@ -101,8 +111,7 @@ class Failover:
 
     def trigger(self, **params: object) -> None:
         """Trigger the failover DAG; other params keep their defaults."""
-        folders = {f"{side}_folder": self.demo.location(side, connection=LAKE) for side in SIDES}
-        self.run_id = self.demo.airflow.api.trigger(FAILOVER, {**folders, **params})
+        self.run_id = self.demo.airflow.api.trigger(FAILOVER, {"job": TOPIC, **params})
 
     def wait_for_task(self, task_id: str) -> None:
         """Wait until a task of the failover has succeeded or was skipped."""
@@ -155,11 +164,10 @@ class Failover:
         return FailoverPlan.from_json(whole_plan(content))
 
     def verified(self) -> Reconciliation | None:
-        """Return the reconciliation of the task verify, from XCom; None if the task was skipped."""
-        airflow = self.demo.airflow
-        if airflow.api.tasks(FAILOVER, self.run_id)[VERIFY].state == "skipped":
+        """Return the reconciliation of ``verify``, from XCom; None if nothing was compared."""
+        if not self.verify_id:
             return None
-        report = airflow.api.xcom(FAILOVER, self.run_id, VERIFY)
+        report = self.demo.airflow.api.xcom(VERIFY_DAG, self.verify_id, VERIFY)
         return Reconciliation(report=report, allowed=report["allowed"])
 
     def timeline(self) -> Timeline:
@@ -204,9 +212,17 @@ class Failover:
 
     def _end_target_job(self) -> None:
         # What the job delivers after the last number can only be a duplicate: let it end first.
-        request_stop(str(self.demo.job_folder("target") / "control"), "demo-end")
-        run_id = f"{FAILOVER}__{self.run_id}"
-        self.demo.wait("the target job to end", lambda: self.has_ended(STREAM, run_id))
+        job = job_at(self.demo.location("target"), UPath)
+        (run_id,) = [run for run in self.demo.airflow.api.runs(STREAM) if self.run_id in run]
+        with ThreadPoolExecutor(1) as pool:
+            stop = pool.submit(stop_job, job, by="demo", open_path=UPath)
+
+            def has_ended() -> bool:
+                if stop.done():
+                    stop.result()  # raises what has ended it
+                return self.has_ended(STREAM, run_id)
+
+            self.demo.wait("the target job to end", has_ended)
         self.sink.refresh()
 
     def has_ended(self, dag_id: str, run_id: str) -> bool:

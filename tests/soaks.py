@@ -97,7 +97,7 @@ SOAKS = (
     ),
     Soak(
         name="failback",
-        does="moves a job to the target and home five times under writes, and once by a mirror "
+        does="moves a job to the target and home three times under writes, and once by a mirror "
         "that was turned round",
         tests=("tests/e2e/soak_failback.py",),
     ),
@@ -119,7 +119,7 @@ SOAKS = (
     ),
     Soak(
         name="disaster",
-        does="loses the source at six random moments, and its storage too, and compares forecast "
+        does="loses the source at four random moments, and its storage too, and compares forecast "
         "and truth",
         tests=("tests/e2e/soak_losses.py", "tests/e2e/soak_disaster.py"),
     ),
@@ -131,7 +131,7 @@ SOAKS = (
     ),
     Soak(
         name="fleet",
-        does="moves 3 and then 20 light jobs in waves, one of them broken, while Airflow is killed",
+        does="moves 3 and then 12 light jobs in waves, one of them broken, while Airflow is killed",
         tests=("tests/e2e/soak_small_fleet.py",),
         program=("tests.e2e.soak_fleet",),
     ),

@@ -27,6 +27,7 @@ class Kind(StrEnum):
     MEMORY = "batches"
     CLUSTERS = "reads of a cluster"
     PLANS = "plans"
+    JOURNALS = "reads of journals"
 
 
 LIMITS: Mapping[Kind, int] = {Kind.MEMORY: 4, Kind.CLUSTERS: 16, Kind.PLANS: 4}
@@ -80,3 +81,4 @@ def _group(kind: Kind) -> Callable[[Request], Workers]:
 MemoryWorkers = Annotated[Workers, Depends(_group(Kind.MEMORY))]
 ClusterWorkers = Annotated[Workers, Depends(_group(Kind.CLUSTERS))]
 PlanWorkers = Annotated[Workers, Depends(_group(Kind.PLANS))]
+JournalWorkers = Annotated[Workers, Depends(_group(Kind.JOURNALS))]

@@ -38,48 +38,43 @@ _ARCHIVE = LazyGroup(
     },
     help="Keep offset syncs when their topic is gone.",
 )
-_FENCE = LazyGroup(
-    "fence",
+_JOBS = LazyGroup(
+    "jobs",
     {
+        "list": Entry(
+            module="jobs",
+            function="list_",
+            help="Show where each job runs, and since when; a journal that can't be read hides no "
+            "other.",
+            example="LIST_EXAMPLE",
+        ),
         "show": Entry(
-            module="fences",
+            module="jobs",
             function="show",
-            help="Show who moved the job of a control location, where to and when.",
+            help="Show where a job runs, and what became of its last move.",
             example="SHOW_EXAMPLE",
         ),
-        "raise": Entry(
-            module="fences",
-            function="raise_",
-            help="Raise the fence of a job that was moved while its storage was out of reach.",
-            example="RAISE_EXAMPLE",
+        "history": Entry(
+            module="jobs",
+            function="history",
+            help="Show each entry of a job's journal: who did what, when and where.",
+            example="HISTORY_EXAMPLE",
         ),
-        "lift": Entry(
-            module="fences",
-            function="lift",
-            help="Lift a fence and forget its stop: the job may be started here again.",
-            example="LIFT_EXAMPLE",
+        "settle": Entry(
+            module="jobs",
+            function="settle",
+            help="Say where a job runs: drivers may run there from now on, and nowhere else.",
+            example="SETTLE_EXAMPLE",
         ),
-    },
-    help="See who moved a Spark job away, or let it run again.",
-)
-_LOCK = LazyGroup(
-    "lock",
-    {
-        "show": Entry(
-            module="locks",
-            function="show",
-            help="Show which failover works on the job of a checkpoint, and since when.",
-            example="SHOW_EXAMPLE",
-        ),
-        "release": Entry(
-            module="locks",
-            function="release",
-            help="Release a lock whose run has ended and will not be cleared: another run may "
-            "begin.",
-            example="RELEASE_EXAMPLE",
+        "fence": Entry(
+            module="jobs",
+            function="fence",
+            help="Write each fence that follows from a job's journal, such as of a storage that "
+            "has come back.",
+            example="FENCE_EXAMPLE",
         ),
     },
-    help="See who works on a Spark job, or release its lock.",
+    help="See where jobs run, and say so.",
 )
 
 
@@ -141,8 +136,13 @@ app = LazyGroup(
         "serve": Entry(module="serve", function="serve", help="Serve the REST API until Ctrl-C."),
         "checkpoint": _CHECKPOINT,
         "archive": _ARCHIVE,
-        "fence": _FENCE,
-        "lock": _LOCK,
+        "jobs": _JOBS,
+        "stop": Entry(
+            module="jobs",
+            function="stop",
+            help="Stop a job where it runs, with proof; no driver starts there afterwards.",
+            example="STOP_EXAMPLE",
+        ),
         "help": Entry(module="helping", function="help_", help="Show the help of a command."),
         "completion": Entry(
             module="helping",

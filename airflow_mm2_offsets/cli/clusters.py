@@ -1,13 +1,15 @@
 """Options that name the pair of clusters: settings, or an Airflow connection."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Final
 
 from airflow_mm2_offsets.cli.numbers import MOST_SECONDS, Number
 from airflow_mm2_offsets.cli.params import Option
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from airflow_mm2_offsets.archive import SyncArchive
     from airflow_mm2_offsets.clusters import ClusterPair
     from airflow_mm2_offsets.config import Settings
+
+_WITH_CONNECTION: Final = re.compile(r"[a-z][\w+.-]*://[^/@:]+@")
+"""A location that names an Airflow connection: ``s3://conn_id@bucket/folder``."""
 
 ConfigFile = Annotated[
     Path | None,
@@ -89,9 +94,12 @@ def find_clusters(options: ClusterOptions) -> Clusters:
 
 
 def open_path(location: str) -> "UPath":
-    """Return a path on any storage that fsspec knows."""
+    """Return a path on any storage that fsspec knows; one with a connection needs Airflow."""
+    from airflow_mm2_offsets.locations import spark_location
     from airflow_mm2_offsets.storage import open_location
 
+    if _WITH_CONNECTION.match(location) and spark_location(location) is None:
+        return _import_hook("storage", location).storage_path(location)  # type: ignore[no-any-return]
     return open_location(location, ArchiveError)
 
 
@@ -110,17 +118,27 @@ def load(config: Path | None, environ: Mapping[str, str]) -> "Settings":
 
 
 def _of_airflow(conn_id: str, timeout: float) -> Clusters:
+    hook = _import_hook("mm2", "--conn-id").Mm2OffsetHook
+    with redirect_stdout(sys.stderr):
+        pair = hook(conn_id, timeout=timeout).get_conn()
+    storage_path = _import_hook("storage", "--conn-id").storage_path
+    return Clusters(pair=pair, archive_location=None, open=storage_path)
+
+
+def _import_hook(name: str, asked_by: str) -> ModuleType:
+    """Return a module of Airflow's side.
+
+    Raises:
+        ConfigurationError: Airflow is not installed.
+    """
     # As Airflow's `connections test` does: this reads its database as well as secrets backends.
     os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
-    # Airflow logs to stdout, which must hold only the answer.
-    with redirect_stdout(sys.stderr):
-        try:
-            hook = import_module("airflow_mm2_offsets.hooks.mm2").Mm2OffsetHook
-            storage_path = import_module("airflow_mm2_offsets.hooks.storage").storage_path
-        except ImportError as error:
-            raise ConfigurationError(
-                f"--conn-id needs Airflow ({error}); install airflow-mm2-offsets[airflow], or "
-                f"name the clusters by --config"
-            ) from error
-        pair = hook(conn_id, timeout=timeout).get_conn()
-    return Clusters(pair=pair, archive_location=None, open=storage_path)
+    try:
+        # Airflow logs to stdout, which must hold only the answer.
+        with redirect_stdout(sys.stderr):
+            return import_module(f"airflow_mm2_offsets.hooks.{name}")
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{asked_by} needs Airflow ({error}); install airflow-mm2-offsets[airflow], or name "
+            f"what it stands for: clusters by --config, a location without a connection"
+        ) from error

@@ -7,11 +7,17 @@ from airflow_mm2_offsets.cli.clusters import ClusterOptions, find_clusters
 from airflow_mm2_offsets.cli.command import answering, grouped
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from airflow_mm2_offsets.cli.numbers import Number
-from airflow_mm2_offsets.cli.options import ArchiveOptions, JobOptions
+from airflow_mm2_offsets.cli.options import (
+    ArchiveOptions,
+    JobOptions,
+    MovedJob,
+    PolicyName,
+    pair_of,
+)
 from airflow_mm2_offsets.cli.output import Answer
 from airflow_mm2_offsets.cli.params import Option
 from airflow_mm2_offsets.cli.terminal import waiting
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import DISASTER, POLICIES
 from airflow_mm2_offsets.planning.options import PlanOptions
 
 if TYPE_CHECKING:
@@ -22,16 +28,14 @@ EXAMPLE = """\
 \b
 Examples:
   airflow-mm2-offsets forecast --positions positions.json --archive s3://bucket/syncs
-  airflow-mm2-offsets forecast --checkpoint s3://bucket/checkpoints/orders --max-rate 500"""
+  airflow-mm2-offsets forecast --job orders --jobs s3://bucket/jobs.yaml --max-rate 500"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossOptions:
     """What the user knows of the loss."""
 
-    mode: Annotated[FailoverMode, Option("--mode", help="Why the job is moved.")] = (
-        FailoverMode.DISASTER
-    )
+    policy: PolicyName = DISASTER.name
     lost_at: Annotated[
         str | None,
         Option("--lost-at", metavar="TIME", help="When the source was lost; else now."),
@@ -60,7 +64,7 @@ class LossOptions:
         from airflow_mm2_offsets.core.forecast import ForecastRequest
 
         return ForecastRequest(
-            mode=self.mode,
+            policy=POLICIES[self.policy],
             plan_digest=failover_plan.to_json()["digest"],
             lost_at=self.lost_at,
             max_rate=self.max_rate,
@@ -72,6 +76,7 @@ class LossOptions:
 @answering
 def forecast(
     *,
+    moved: MovedJob,
     job: JobOptions,
     loss: LossOptions,
     options: PlanOptions,
@@ -88,6 +93,12 @@ def forecast(
     from airflow_mm2_offsets.planning.partial_plan import plan_from_what_is_left
 
     clusters = find_clusters(pair_options)
+    if (mover := moved.mover(loss.policy, clusters.open)) is not None:
+        move = mover.find()
+        clusters = replace(clusters, pair=pair_of(move, clusters.pair))
+        if job.positions is None:
+            job = replace(job, checkpoint=job.checkpoint or move.here.checkpoint)
+        archive = replace(archive, archive=archive.archive or move.job.archive)
     positions, pending = job.read(clusters, ask_source=options.read_source)
     options = replace(options, archive=archive.open(clusters))
     with waiting("Asking what is left of the clusters"):

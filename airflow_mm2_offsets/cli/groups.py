@@ -73,10 +73,11 @@ def groups(*, group: GroupOptions, archive: ArchiveOptions, pair_options: Cluste
             selection,
             offsets_from=group.offsets_from,
             rules=GroupRules(
-                overwrite_others=group.overwrite_others, allow_rewind=group.allow_rewind
+                dry_run=not group.commit,
+                overwrite_others=group.overwrite_others,
+                allow_rewind=group.allow_rewind,
             ),
             options=replace(DEFAULT_OPTIONS, archive=archive.open(clusters)),
-            is_dry_run=not group.commit,
         )
     refused = report.count(CommitStatus.REFUSED) + report.count(CommitStatus.FAILED)
     return Answer(

@@ -1,17 +1,34 @@
-"""The options of ``translate`` and ``plan`` beside ``PlanOptions``."""
+"""Options that several commands have: an archive, positions, a job of the file of jobs."""
 
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import click
+
 from airflow_mm2_offsets.cli.clusters import Clusters
 from airflow_mm2_offsets.cli.params import Option
+from airflow_mm2_offsets.core.policy import POLICIES
 from airflow_mm2_offsets.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from upath import UPath
+
     from airflow_mm2_offsets.archive import SyncArchive
+    from airflow_mm2_offsets.clusters import ClusterPair
     from airflow_mm2_offsets.core import Positions
+    from airflow_mm2_offsets.moves.jobs import SparkJob
+    from airflow_mm2_offsets.moves.move import Move, Mover
+
+JobsFile = Annotated[
+    str | None, Option("--jobs", metavar="FILE", help="The file of jobs, on any storage.")
+]
+PolicyName = Annotated[
+    str, Option("--policy", type=click.Choice([*POLICIES]), help="How the job is to be moved.")
+]
 
 _PATH_LENGTH = 1000
 
@@ -78,6 +95,66 @@ class JobOptions:
             )
             return checkpoint.positions, checkpoint.pending
         return parse_offsets(read_text_option("--positions", self.positions or "")), None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedJob:
+    """The job that is to be moved: its homes, archive and the like are those of the file."""
+
+    job: Annotated[
+        str | None, Option("--job", metavar="NAME", help="The job's name in the file of jobs.")
+    ] = None
+    jobs: JobsFile = None
+
+    def mover(self, policy: str, open_path: "Callable[[str], UPath]") -> "Mover | None":
+        """Return what finds the move that would begin now; None if no job is named.
+
+        Raises:
+            ConfigurationError: The name or the file is missing or wrong.
+        """
+        from airflow_mm2_offsets.moves.move import Mover
+
+        if not self.job and not self.jobs:
+            return None
+        job = find_job_of(self.job, self.jobs, "--job", open_path)
+        return Mover(job, "", POLICIES[policy], open_path)
+
+
+def find_job_of(
+    name: str | None, jobs: str | None, called: str, open_path: "Callable[[str], UPath]"
+) -> "SparkJob":
+    """Return a job of a file of jobs.
+
+    Args:
+        name: The job's.
+        jobs: The file.
+        called: What the command line calls the name, or what could be given in its place.
+        open_path: Makes a path of a location.
+
+    Raises:
+        ConfigurationError: The name or the file is not given, or the file has no such job.
+    """
+    from airflow_mm2_offsets.moves.jobs_file import find_job, read_jobs
+
+    if not name or not jobs:
+        raise ConfigurationError(f"give {called} with --jobs FILE")
+    return find_job(read_jobs(open_path(jobs)), name, file=jobs)
+
+
+def pair_of(move: "Move", pair: "ClusterPair") -> "ClusterPair":
+    """Return the clusters as a move goes: against the copying where no other way copies.
+
+    Raises:
+        ConfigurationError: The settings are of other clusters.
+    """
+    way = move.here.cluster, move.there.cluster if move.there else ""
+    aliases = pair.naming.source_alias, pair.naming.target_alias
+    if {*aliases} == {*way}:
+        return pair.towards(way[1])
+    raise ConfigurationError(
+        f"job {move.job.name} goes from {way[0]!r} to {way[1]!r}, and the settings have the "
+        f"aliases {' and '.join(map(repr, aliases))}: give those of its clusters"
+    )
 
 
 def read_text_option(name: str, source: str) -> str:

@@ -5,13 +5,14 @@ Rules: ``MirrorSourceConfig``, ``MirrorCheckpointConfig`` and ``MirrorHeartbeatC
 has both clusters' addresses, and names ByteArrayConverter, since MirrorMaker 2 copies bytes.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import Any
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Direction
-from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.errors import ConfigurationError, did_you_mean
 from airflow_mm2_offsets.kafka.client_properties import to_java
 
 _PACKAGE = "org.apache.kafka.connect.mirror"
@@ -55,6 +56,53 @@ class MirrorDescription:
     for the heartbeat connector, which writes there, the two clusters are exchanged."""
     settings_of: Mapping[ConnectorKind, Mapping[str, str]] = field(default_factory=dict, repr=False)
     """Further settings of one of them; they win over ``settings``."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON, whose texts Airflow renders; it may hold secrets."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        lists = ("topics", "topics_exclude", "groups", "kinds")
+        return values | {
+            **{name: values[name] and [*map(str, values[name])] for name in lists},
+            "settings": dict(self.settings),
+            "settings_of": {str(kind): dict(own) for kind, own in self.settings_of.items()},
+        }
+
+    @classmethod
+    def from_json(cls, values: object) -> "MirrorDescription":
+        """Return the description that ``to_json`` wrote, or a user has.
+
+        Lists may be texts with commas, and settings numbers or truth values.
+
+        Raises:
+            ConfigurationError: A field or a kind is unknown, ``topics`` is missing, or a value is
+                of another kind. No value of a setting is in the text.
+        """
+        if not isinstance(values, Mapping) or values.get("topics") is None:
+            raise ConfigurationError(
+                "it has no topics; give a MirrorDescription, or a mapping with topics and some of "
+                f"{', '.join(each.name for each in fields(cls) if each.name != 'topics')}"
+            )
+        _refuse_unknown("field of a mirror", values, [each.name for each in fields(cls)])
+        own: dict[str, Any] = {
+            name: str(values[name]) if name == "name" else _words(name, values[name])
+            for name in ("topics", "topics_exclude", "groups", "name")
+            if values.get(name) is not None
+        }
+        kinds = values.get("kinds")
+        kinds = [*ConnectorKind] if kinds is None else _words("kinds", kinds)
+        if not kinds:
+            raise ConfigurationError(f"kinds is empty; give some of {', '.join(ConnectorKind)}")
+        settings_of = _mapping("settings_of", values.get("settings_of"))
+        _refuse_unknown("connector of a mirror", [*kinds, *settings_of], [*ConnectorKind])
+        return cls(
+            **own,
+            kinds=[ConnectorKind(kind) for kind in kinds],
+            settings=_texts("settings", values.get("settings")),
+            settings_of={
+                ConnectorKind(kind): _texts(f"settings_of: {kind}", settings)
+                for kind, settings in settings_of.items()
+            },
+        )
 
     def connector_name(self, kind: ConnectorKind) -> str:
         """Return the name of a connector."""
@@ -124,6 +172,35 @@ class MirrorDescription:
         if kind is ConnectorKind.CHECKPOINT:
             selection["groups"] = ",".join(self.groups)
         return selection
+
+
+def _refuse_unknown(what: str, names: Iterable[object], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(str(name), known, otherwise=f"give some of {', '.join(known)}")
+            raise ConfigurationError(f"{name!r} is no {what}; {hint}")
+
+
+def _words(field: str, value: object) -> list[str]:
+    """Return a list that may be a text with commas."""
+    words = value.split(",") if isinstance(value, str) else value
+    if not isinstance(words, Iterable) or isinstance(words, Mapping):
+        raise ConfigurationError(f"{field} is {value!r}; give a list, or a text with commas")
+    return [word for each in words if (word := str(each).strip())]
+
+
+def _mapping(field: str, value: object) -> Mapping[str, Any]:
+    if value is not None and not isinstance(value, Mapping):
+        raise ConfigurationError(f"{field} is {type(value).__name__}; give a mapping")
+    return value or {}
+
+
+def _texts(field: str, value: object) -> dict[str, str]:
+    """Return settings as Connect takes them: a truth value in Java's words."""
+    return {
+        str(name): str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in _mapping(field, value).items()
+    }
 
 
 def _names(pair: ClusterPair) -> dict[str, str]:

@@ -120,6 +120,8 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
         used_by=(
             "ReadSparkCheckpointOperator",
             "SaveSparkPositionsOperator",
+            # As steps of a move: they read where the job has stopped.
+            *("StopSparkStreamingOperator", "SparkStoppedSensor"),
             "TriggerTargetDagOperator",
             "HandOverOperator",
         ),
@@ -148,7 +150,7 @@ TASK_RIGHTS: tuple[TaskRights, ...] = (
     ),
     TaskRights(
         task="forecast",
-        used_by=("ForecastFailoverOperator", "PreviewFleetOperator", "forecast"),
+        used_by=("TranslateOffsetsOperator", "PreviewFleetOperator", "forecast"),
         rights=(*_PLAN, _HEARTBEATS),
     ),
     TaskRights(
@@ -222,11 +224,10 @@ PLANNING = frozenset({"translate", "forecast", "check", "failover"})
 
 WITHOUT_RIGHTS = (
     *("ApproveFailoverOperator", "ReportFailoverOperator", "RollbackFailoverOperator"),
-    *("StartDrillOperator", "StopSparkStreamingOperator", "TearDownDrillOperator"),
+    *("ApproveFleetOperator", "ReportFleetOperator", "FleetTurnSensor"),
+    *("StartDrillOperator", "TearDownDrillOperator", "SparkStartedSensor"),
     *("ReadConnectorOffsetsOperator", "ResetConnectorOffsetsOperator"),
     *("RestartFailedTasksOperator", "SetConnectorStateOperator", "ConnectorStateSensor"),
-    *("ReadFleetManifestOperator", "FleetWaveOperator", "FleetTurnSensor", "ReportFleetOperator"),
-    *("SparkStartedSensor", "SparkStoppedSensor"),
-    *("acls", "archive show", "checkpoint show", "fence", "lock"),
+    *("acls", "archive show", "checkpoint show", "jobs", "stop"),
 )
 """What asks no Kafka cluster."""

@@ -6,8 +6,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from textwrap import fill
 
+_COLUMNS = 84
+"""Airflow shows a block in so many columns on a small screen, and wraps nothing itself."""
 MAX_SUMMARY = 20_000
 """Characters of a summary on the page: a plan of 10,000 partitions is megabytes."""
 
@@ -40,27 +42,25 @@ class Measure:
         return f"{self.name}: {value}, allowed {self.threshold}"
 
 
-def measure(
-    plan: Mapping[str, Any],
-    forecast: Mapping[str, Any] | None,
-    *,
-    max_refused: int,
-    max_read_again: int,
-    max_at_risk: int,
+def measures_of(
+    numbers: Mapping[str, int | None], *, max_refused: int, max_read_again: int, max_at_risk: int
 ) -> tuple[Measure, ...]:
-    """Return the three numbers that decide.
+    """Return the three numbers that decide, beside their thresholds.
 
-    Without a forecast nothing is known of records at risk, and the plan tells of those that are
-    read again.
+    Args:
+        numbers: ``refused``, ``read_again_at_most`` and ``lost_at_most``; None: unknown.
+        max_refused: Topic-partitions without a proved answer that need no approval.
+        max_read_again: Records processed twice that need none.
+        max_at_risk: Records lost that need none.
     """
-    again = plan["totals"]["max_reread"]
-    if forecast is not None:
-        again = forecast["totals"]["read_again"]["at_most"]
-    at_risk = forecast["totals"]["at_risk"]["at_most"] if forecast is not None else None
-    return (
-        Measure(name="refused partitions", value=plan["totals"]["refused"], threshold=max_refused),
-        Measure(name="records read again", value=_number(again), threshold=max_read_again),
-        Measure(name="records at risk", value=_number(at_risk), threshold=max_at_risk),
+    limits = {
+        "refused partitions": ("refused", max_refused),
+        "records read again": ("read_again_at_most", max_read_again),
+        "records at risk": ("lost_at_most", max_at_risk),
+    }
+    return tuple(
+        Measure(name=name, value=numbers.get(key), threshold=limit)
+        for name, (key, limit) in limits.items()
     )
 
 
@@ -96,8 +96,12 @@ def body(
     *,
     consequence: str,
     summaries: Mapping[str, str | None],
+    more: str,
 ) -> str:
-    """Return the page in Markdown: why, a table of the numbers, and the summaries as they are."""
+    """Return the page in Markdown: why, a table of the numbers, and the summaries as they are.
+
+    ``more`` is the address of the page that has the plan.
+    """
     rows = [
         f"| {each.name} | {'unknown' if each.value is None else each.value} | {each.threshold} "
         f"| {'**above**' if each.is_above else 'within'} |"
@@ -107,20 +111,21 @@ def body(
         why,
         "\n".join(["| | at most | allowed | |", "|---|---:|---:|---|", *rows]),
         consequence,
+        f"[Plan, status and tasks of this run]({more})",
         *(f"### {title}\n\n{code_block(text)}" for title, text in summaries.items() if text),
     ]
     return "\n\n".join(parts)
 
 
 def code_block(text: str) -> str:
-    """Return a text as a fenced block, cut where it is too long for a page."""
+    """Return a text as a fenced block, wrapped, and cut where it is too long for a page."""
     if len(text) > MAX_SUMMARY:
         text = f"{text[:MAX_SUMMARY]}\n... {len(text) - MAX_SUMMARY} characters more in the XCom"
+    text = "\n".join(
+        fill(line, _COLUMNS, break_long_words=False, break_on_hyphens=False)
+        for line in text.splitlines()
+    )
     fence = "```"
     while fence in text:
         fence += "`"
     return f"{fence}text\n{text}\n{fence}"
-
-
-def _number(value: str | int | None) -> int | None:
-    return None if value is None else int(value)

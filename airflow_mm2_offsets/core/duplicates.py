@@ -73,9 +73,9 @@ def densities_of(syncs: "PartitionSyncs") -> list[float]:
 
 
 def _steps(syncs: "PartitionSyncs", first: int) -> Iterator[tuple[int, int]]:
-    ups = pairwise(syncs.upstream[first : first + _STEPS + 1])
-    downs = pairwise(syncs.downstream[first : first + _STEPS + 1])
-    for (up0, up), (down0, down) in zip(ups, downs, strict=True):
+    few = slice(first, first + _STEPS + 1)
+    points = zip(syncs.upstream[few], syncs.downstream[few], strict=True)
+    for (up0, down0), (up, down) in pairwise(points):
         yield up - up0, down - down0
 
 

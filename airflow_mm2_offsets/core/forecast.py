@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_mm2_offsets.core.brief import check_whole
-from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.plan import LeftOut, digest_of
+from airflow_mm2_offsets.core.policy import Policy, parse_policy
 from airflow_mm2_offsets.core.positions import TopicPartition
 
 SCHEMA_VERSION = 1
@@ -103,7 +103,7 @@ class FactAge:
 class ForecastRequest:
     """What a forecast was asked for: a kept forecast counts only for the same request."""
 
-    mode: FailoverMode
+    policy: Policy
     plan_digest: str
     lost_at: str | None = None
     """The user's word when the source was lost: ISO 8601."""
@@ -115,7 +115,7 @@ class ForecastRequest:
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON."""
         return {
-            "mode": self.mode.value,
+            "policy": self.policy.name,
             "plan_digest": self.plan_digest,
             "lost_at": self.lost_at,
             "max_rate": self.max_rate,
@@ -125,7 +125,7 @@ class ForecastRequest:
     @classmethod
     def from_json(cls, request: Mapping[str, Any]) -> "ForecastRequest":
         """Return the request that ``to_json`` wrote."""
-        return cls(**{**request, "mode": FailoverMode(request["mode"])})
+        return cls(**{**request, "policy": parse_policy(request["policy"])})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

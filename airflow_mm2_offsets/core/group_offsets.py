@@ -72,8 +72,10 @@ class GroupPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRules:
-    """What a user allows beyond the rules."""
+    """What a user allows beyond the rules, or not even by them."""
 
+    dry_run: bool = False
+    """Decide, and commit nothing."""
     overwrite_others: bool = False
     """Move commits without our marker too, never backwards."""
     allow_rewind: bool = False

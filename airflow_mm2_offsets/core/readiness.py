@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import Policy
 from airflow_mm2_offsets.core.readiness_names import NEXT_STEPS, CheckName
 
 SCHEMA_VERSION = 1
@@ -86,7 +86,7 @@ class ReadinessReport:
     """All checks of one moment."""
 
     checks: tuple[ReadinessCheck, ...]
-    mode: FailoverMode
+    policy: Policy
     created_at: str
     """ISO 8601, UTC."""
     run_id: str | None = None
@@ -118,7 +118,7 @@ class ReadinessReport:
         return {
             "schema_version": SCHEMA_VERSION,
             "verdict": self.verdict.value,
-            "mode": self.mode.value,
+            "policy": self.policy.name,
             "created_at": self.created_at,
             "run_id": self.run_id,
             "is_under_way": self.is_under_way,
@@ -157,7 +157,7 @@ class ReadinessReport:
             for status in CheckStatus
             if (count := len(self._of(status)))
         )
-        return f"{verdict} for {self.mode.value}, as of {self.created_at}: {counts}"
+        return f"{verdict} for {self.policy}, as of {self.created_at}: {counts}"
 
     def _of(self, status: CheckStatus) -> tuple[ReadinessCheck, ...]:
         return tuple(check for check in self.checks if check.status is status)

@@ -24,7 +24,6 @@ class CheckName(StrEnum):
     TASKS_RUNNING = "tasks_running"
     JOB_CLUSTER = "job_cluster"
     SUBSCRIBE_PATTERN = "subscribe_pattern"
-    TOPIC_LIST = "topic_list"
     SOURCE_PARTITIONS = "source_partitions"
     TARGET_PARTITIONS = "target_partitions"
     TRANSLATION = "translation"
@@ -44,14 +43,13 @@ class CheckName(StrEnum):
     ACTIVE_PRODUCERS = "active_producers"
     CLOCKS = "clocks"
     TARGET_DAG = "target_dag"
-    DRILL_FOLDERS = "drill_folders"
 
 
 NEXT_STEPS: Mapping[CheckName, str] = {
     CheckName.CHECKPOINT_READABLE: "give the job's checkpoint location, and see its storage",
     CheckName.KEPT_PLAN: "delete the plan's file, and a new plan is made",
     CheckName.IDS_UNCHANGED: "let the job commit a batch of the topic that exists now",
-    CheckName.FENCE: "see the run that moves the job; `airflow-mm2-offsets fence show`",
+    CheckName.FENCE: "see the run that moves the job; `airflow-mm2-offsets jobs list`",
     CheckName.JOB_FOLDERS: "give the folders that the job itself writes",
     CheckName.TARGET_FOLDERS: "give a target folder that holds no job yet",
     CheckName.SINK: "give the target job a sink of its own, or migrate its checkpoint",
@@ -61,14 +59,13 @@ NEXT_STEPS: Mapping[CheckName, str] = {
         "folder where a file may be written and removed"
     ),
     CheckName.CONNECTION: "correct the mm2 connection",
-    CheckName.SOURCE_REACHABLE: "see the source's brokers, or use mode disaster",
+    CheckName.SOURCE_REACHABLE: "see the source's brokers, or use the policy disaster",
     CheckName.TARGET_REACHABLE: "see the target's brokers: without them there is no failover",
     CheckName.CONNECT_REACHABLE: "see that the Connect workers run, and the Connect URL",
     CheckName.CONNECTOR_RUNNING: "resume or restart the connector",
     CheckName.TASKS_RUNNING: "mend what the task's trace names, and restart it",
     CheckName.JOB_CLUSTER: "give the folders of the job on the source, or the other connection",
     CheckName.SUBSCRIBE_PATTERN: "give subscribe_pattern, the pattern of the job on the target",
-    CheckName.TOPIC_LIST: "let the job subscribe by subscribePattern",
     CheckName.SOURCE_PARTITIONS: "let the job read all partitions first",
     CheckName.TARGET_PARTITIONS: "see that MirrorMaker 2 has created topic and partitions",
     CheckName.TRANSLATION: "see the reason; docs/translation.md explains each answer",
@@ -92,6 +89,5 @@ NEXT_STEPS: Mapping[CheckName, str] = {
     CheckName.ACTIVE_PRODUCERS: "stop or move the producers: the source is still written to",
     CheckName.CLOCKS: "see that brokers, Connect workers and Airflow keep time by NTP",
     CheckName.TARGET_DAG: "see that the DAG that runs the job exists and is not paused",
-    CheckName.DRILL_FOLDERS: "give the drill folders of its own",
 }
 """What to do where a check itself names no step."""

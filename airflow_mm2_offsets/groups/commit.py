@@ -32,9 +32,7 @@ _PENDING = (
 def commit_positions(
     cluster: KafkaCluster,
     positions: Iterable[GroupPosition],
-    *,
     rules: GroupRules,
-    is_dry_run: bool,
 ) -> tuple[GroupDecision, ...]:
     """Decide about each position, and commit what is to be committed.
 
@@ -49,7 +47,7 @@ def commit_positions(
     for each in refuse_shared(positions):
         by_group[each.group].append(each)
     watermarks = existing_watermarks(cluster, chain.from_iterable(by_group.values()))
-    commits = _GroupCommits(cluster, by_group, watermarks, rules, is_dry_run=is_dry_run)
+    commits = _GroupCommits(cluster, by_group, watermarks, rules)
     pending = commits.commit(by_group, patience=_PATIENCE)
     for group in commits.commit(pending, patience=math.inf):
         commits.refuse_pending(group)
@@ -78,14 +76,11 @@ class _GroupCommits:
         positions: Mapping[str, list[GroupPosition]],
         watermarks: Mapping[TopicPartition, Watermarks],
         rules: GroupRules,
-        *,
-        is_dry_run: bool,
     ) -> None:
         self._cluster = cluster
         self._positions = positions
         self._watermarks = watermarks
         self._rules = rules
-        self._is_dry_run = is_dry_run
         self.decisions: dict[str, list[GroupDecision]] = {}
 
     def commit(self, groups: Iterable[str], *, patience: float) -> list[str]:
@@ -118,7 +113,7 @@ class _GroupCommits:
 
     def _commit(self, groups: Iterable[str], states: GroupStates) -> None:
         decided = {group: self._decide(group, states) for group in groups}
-        self.decisions |= decided if self._is_dry_run else _write(self._cluster, decided)
+        self.decisions |= decided if self._rules.dry_run else _write(self._cluster, decided)
 
     def _decide(self, group: str, states: GroupStates) -> list[GroupDecision]:
         positions = self._positions[group]

@@ -20,7 +20,6 @@ def publish_positions(
     checkpoint: str,
     *,
     rules: GroupRules = DEFAULT_RULES,
-    is_dry_run: bool = False,
 ) -> GroupsReport:
     """Commit positions for a group of the cluster that they are of.
 
@@ -29,8 +28,7 @@ def publish_positions(
         group: A group that nothing else uses.
         positions: The job's committed positions.
         checkpoint: Its checkpoint location: the marker names it.
-        rules: What the user allows beyond the rules of ``core.group_rules``.
-        is_dry_run: Decide, and commit nothing.
+        rules: What the user decides about the rules of ``core.group_rules``.
 
     Raises:
         ConfigurationError: The group has no name.
@@ -40,8 +38,8 @@ def publish_positions(
     if not group:
         raise ConfigurationError("the group has no name; give one that nothing else uses")
     of_group = _positions_of_group(group, check_positions(positions), checkpoint)
-    decisions = commit_positions(cluster, of_group, rules=rules, is_dry_run=is_dry_run)
-    return GroupsReport(offsets_from="positions", is_dry_run=is_dry_run, decisions=decisions)
+    decisions = commit_positions(cluster, of_group, rules)
+    return GroupsReport(offsets_from="positions", rules=rules, decisions=decisions)
 
 
 def _positions_of_group(group: str, positions: Positions, checkpoint: str) -> list[GroupPosition]:

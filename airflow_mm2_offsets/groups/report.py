@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_mm2_offsets.core.group_offsets import CommitStatus, GroupDecision
+from airflow_mm2_offsets.core.group_offsets import CommitStatus, GroupDecision, GroupRules
 from airflow_mm2_offsets.core.summary import table
 
 SCHEMA_VERSION = 1
@@ -23,7 +23,7 @@ class GroupsReport:
 
     offsets_from: str
     """Where the offsets come from: ``translation``, ``checkpoints`` or ``positions``."""
-    is_dry_run: bool
+    rules: GroupRules
     decisions: tuple[GroupDecision, ...]
     reads: Mapping[str, int] = field(default_factory=dict)
     """How many records of which kind were read, for all groups together."""
@@ -64,7 +64,7 @@ class GroupsReport:
         return {
             "schema_version": SCHEMA_VERSION,
             "offsets_from": self.offsets_from,
-            "is_dry_run": self.is_dry_run,
+            "dry_run": self.rules.dry_run,
             "totals": {
                 "groups": len({each.position.group for each in self.decisions}),
                 "partitions": len(self.decisions),
@@ -102,7 +102,7 @@ class GroupsReport:
     def _sentence(self) -> str:
         groups = len({each.position.group for each in self.decisions})
         counts = ", ".join(f"{self.count(status)} {status.value}" for status in CommitStatus)
-        dry = "DRY RUN, nothing was committed: " if self.is_dry_run else ""
+        dry = "DRY RUN, nothing was committed: " if self.rules.dry_run else ""
         unknown = self.unknown_reread
         more = f", and an unknown number from {unknown} offsets" if unknown else ""
         alone = (

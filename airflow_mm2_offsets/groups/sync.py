@@ -23,7 +23,6 @@ def sync_groups(
     rename: Mapping[str, str] | None = None,
     rules: GroupRules = DEFAULT_RULES,
     options: PlanOptions = DEFAULT_OPTIONS,
-    is_dry_run: bool = True,
 ) -> GroupsReport:
     """Translate the groups' offsets, and commit them on the target.
 
@@ -32,9 +31,8 @@ def sync_groups(
         selection: Which groups, by their names on the source.
         offsets_from: Who translates.
         rename: Names on the target of groups that have another name there.
-        rules: What the user allows beyond the rules of ``core.group_rules``.
+        rules: What the user decides about the rules of ``core.group_rules``.
         options: What the user decides about the translation.
-        is_dry_run: Decide, and commit nothing.
 
     Raises:
         ConfigurationError: The pair leads back, its copy keeps offsets, or checkpoints are to
@@ -47,10 +45,10 @@ def sync_groups(
     translate = positions_from_checkpoints if by_checkpoints else positions_from_translation
     translated = translate(pair, selection, options)
     positions = _renamed(translated.positions, rename or {})
-    decisions = commit_positions(pair.target, positions, rules=rules, is_dry_run=is_dry_run)
+    decisions = commit_positions(pair.target, positions, rules)
     return GroupsReport(
         offsets_from=offsets_from.value,
-        is_dry_run=is_dry_run,
+        rules=rules,
         decisions=decisions,
         reads=translated.reads,
         unread=translated.unread,

@@ -58,8 +58,8 @@ class Mm2OffsetHook(BaseHook):
     Args:
         mm2_conn_id: Id of a connection of type ``mm2``.
         timeout: Seconds until a broker or a Connect worker must have answered.
-        exchanged: Return the pair for the way home: a job moves from the connection's target to
-            its source, by the syncs of the same MirrorMaker 2.
+        to: The cluster that a job moves to, by its alias; None or empty: the connection's target.
+            With its source it is the way home, by the syncs of the same MirrorMaker 2.
     """
 
     conn_name_attr = "mm2_conn_id"
@@ -72,13 +72,13 @@ class Mm2OffsetHook(BaseHook):
         mm2_conn_id: str = default_conn_name,
         *,
         timeout: float = 30.0,
-        exchanged: bool = False,
+        to: str | None = None,
     ) -> None:
         """Keep the settings; send no request yet."""
         super().__init__()
         self.mm2_conn_id = mm2_conn_id
         self.timeout = timeout
-        self.exchanged = exchanged
+        self.to = to
 
     @classmethod
     def get_connection_form_widgets(cls) -> dict[str, Any]:
@@ -121,8 +121,7 @@ class Mm2OffsetHook(BaseHook):
             connect=connect,
             mapping=mapping or OffsetMapping.OFFSET_SYNCS,
         )
-        pair = checked_logins(pair)
-        return pair.exchanged() if self.exchanged else pair
+        return checked_logins(pair).towards(self.to)
 
     def get_index(self) -> SyncIndex:
         """Read the offset-syncs topic and return its syncs.

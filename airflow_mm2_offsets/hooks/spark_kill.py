@@ -1,18 +1,14 @@
 """Kills a Spark driver by the deployment that a Spark connection names."""
 
-import json
 import re
 import subprocess
 import time
 from collections.abc import Callable, Container
 from functools import partial
-from typing import Any
-from urllib.parse import quote
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import AirflowNotFoundException
 
-from airflow_mm2_offsets.connect.exchange import ExchangeError, Server
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.spark.control import Driver
 from airflow_mm2_offsets.spark.processes import end_driver
@@ -20,10 +16,6 @@ from airflow_mm2_offsets.spark.processes import end_driver
 COMMAND_SECONDS = 120
 TERMINAL_SECONDS = 120
 """How long to wait until a cluster confirms the end of a driver that it was told to kill."""
-REST_SECONDS = 30
-"""Until the last byte of an answer of the standalone master's REST API."""
-RUNNING_STATES = frozenset({"SUBMITTED", "RUNNING", "RELAUNCHING", "UNKNOWN"})
-"""Of a standalone cluster's driver (``DriverState``); all others are final."""
 RUNNING_YARN_STATES = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING"})
 RUNNING_PHASES = frozenset({"Pending", "Running", "Unknown"})
 """Of a pod, also while it is terminating."""
@@ -39,7 +31,6 @@ class SparkKillHook(SparkSubmitHook):
     ``yarn``                   the application          ``yarn application -kill``, ``-status``
     ``k8s://``, cluster mode   the driver's pod         ``spark-submit --kill namespace:pod``,
                                                         ``--status``
-    ``spark://``, cluster mode the driver, by its id    the master's REST API
     any other                  the driver's processes,  TERM, then KILL
                                if they run here
     ========================== ======================== ====================================
@@ -67,13 +58,11 @@ class SparkKillHook(SparkSubmitHook):
             raise ConfigurationError(f"connection {spark_conn_id}: {error}") from error
         self._master: str = self._connection["master"]
 
-    def kill(self, driver: Driver | None, driver_id: str | None = None) -> bool:
+    def kill(self, driver: Driver | None) -> bool:
         """Kill a driver; return normally if it has ended already.
 
         Args:
-            driver: The driver as it described itself; None for a job without stop control.
-            driver_id: What the cluster calls it: an application of YARN, ``namespace:pod``, or
-                ``driver-...`` of a standalone cluster. By default as ``driver`` has it.
+            driver: The driver as it described itself; None: no driver has.
 
         Returns:
             Whether its end was seen; False if the cluster only accepted the kill request.
@@ -82,35 +71,24 @@ class SparkKillHook(SparkSubmitHook):
             StopError: It can't be killed at all or not from here, or it still runs two minutes
                 after the kill.
         """
-        if self._is_yarn:
-            application = self._require_id(driver_id or (driver.application_id if driver else None))
+        application = driver.application_id if driver else None
+        pod = driver.kubernetes_driver if driver else None
+        if self._is_yarn and application:
             self._run(["yarn", "application", "-kill", application])
             return self._has_ended(
                 application, partial(self._yarn_state, application), RUNNING_YARN_STATES
             )
-        pod = driver_id or (driver.kubernetes_driver if driver else None)
         if self._is_kubernetes and pod:
             self._driver_id = pod
             self._run(self._build_spark_driver_kill_command())
             return self._has_ended(pod, self._pod_phase, RUNNING_PHASES)
-        if driver_id and self._master.startswith("spark://"):
-            self._kill_standalone(driver_id)
-        elif driver is not None:
-            end_driver(driver)
-        else:
-            self._require_id(None)
-        return True
-
-    def _kill_standalone(self, driver_id: str) -> None:
-        # spark-submit --kill succeeds even if the master refuses the kill.
-        if not self._connection["rest_endpoint"]:
+        if driver is None or self._is_yarn:
             raise StopError(
-                f"{driver_id} can be killed by the REST API of {self._master} alone: enable it "
-                f'(spark.master.rest.enabled), and put "deploy-mode": "cluster" and "rest-port" '
-                f"into the extra of {self._conn_id}"
+                f"nothing says what {self._master} calls the driver: end it there yourself, or run "
+                f"the job under StopControl"
             )
-        self._ask_master("POST", f"kill/{driver_id}")
-        self._has_ended(driver_id, partial(self._standalone_state, driver_id), RUNNING_STATES)
+        end_driver(driver)
+        return True
 
     def _has_ended(
         self, name: str, read_state: Callable[[], str | None], running: Container[str | None]
@@ -135,39 +113,6 @@ class SparkKillHook(SparkSubmitHook):
             return POD_GONE
         phase = re.search(r"^\s*phase: (\w+)", text, re.MULTILINE)
         return phase and phase[1]
-
-    def _standalone_state(self, driver_id: str) -> str:
-        text = self._ask_master("GET", f"status/{driver_id}")
-        try:
-            answer: dict[str, Any] = json.loads(text)
-            return str(answer["driverState"])
-        except (ValueError, KeyError) as error:
-            raise StopError(
-                f"{self._master} does not know {driver_id}, or answered nonsense: "
-                f"{text.strip()[:500]}"
-            ) from error
-
-    def _ask_master(self, method: str, path: str) -> str:
-        # Airflow's hook runs curl, which reads an answer of any size into memory.
-        server = Server(url=self._connection["rest_endpoint"])
-        try:
-            answer = server.ask(
-                f"/v1/submissions/{quote(path)}", seconds=REST_SECONDS, method=method
-            )
-        except ExchangeError as error:
-            raise StopError(
-                f"the REST API of {self._master} did not answer at {server.url}: {error}; see that "
-                f'"rest-port" in the extra of {self._conn_id} is its port'
-            ) from error
-        return answer.body.decode(errors="replace")
-
-    def _require_id(self, driver_id: str | None) -> str:
-        if driver_id:
-            return driver_id
-        raise StopError(
-            f"nothing says what {self._master} calls the driver: give the operator its driver_id, "
-            f"or the control location of a job under StopControl"
-        )
 
     def _run(self, command: list[str]) -> str:
         process = self._call(command)

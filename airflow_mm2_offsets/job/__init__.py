@@ -14,7 +14,6 @@ from airflow_mm2_offsets.job.packing import py_files
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.job.client_properties import kafka_options
-    from airflow_mm2_offsets.job.start import starting_offsets
     from airflow_mm2_offsets.job.stop.control import AnotherDriverError, JobMovedError, StopControl
     from airflow_mm2_offsets.job.translation.columns import decode_syncs, segments, translate
 
@@ -26,14 +25,12 @@ __all__ = [
     "kafka_options",
     "py_files",
     "segments",
-    "starting_offsets",
     "translate",
 ]
 
 _MODULES = {
     **dict.fromkeys(("AnotherDriverError", "JobMovedError", "StopControl"), "stop.control"),
     "kafka_options": "client_properties",
-    "starting_offsets": "start",
 }
 
 

@@ -110,14 +110,34 @@ class HadoopFiles:
         """Close the file system."""
         self._fs.close()
 
+    def exists(self, name: str) -> bool:
+        """Return whether there is a file or folder of this name."""
+        path = self._hadoop.Path(self._directory, name)
+        return bool(read_repeatedly(lambda: self._fs.exists(path)))
+
+    def names_in(self, folder: str) -> list[str]:
+        """Return the names in a folder of the directory; none if there is no such folder.
+
+        Raises:
+            Py4JJavaError: It can't be listed.
+        """
+        path = self._hadoop.Path(self._directory, folder)
+        return read_repeatedly(lambda: self._list(self._fs, path))
+
     def numbers_in(self, folder: str) -> list[int]:
         """Return the files of a folder, on any storage, whose names are numbers, as numbers."""
         path = self._hadoop.Path(folder)
-        files = path.getFileSystem(self._conf)
-        if not files.exists(path):
-            return []
-        names = [status.getPath().getName() for status in files.listStatus(path)]
+        names = self._list(path.getFileSystem(self._conf), path)
         return [int(name) for name in names if name.isdecimal()]
+
+    def _list(self, files: Any, path: Any) -> list[str]:  # noqa: ANN401 - Java objects
+        """Return the names in a folder, which one call lists if there is such a folder."""
+        try:
+            return [status.getPath().getName() for status in files.listStatus(path)]
+        except Py4JJavaError:
+            if files.exists(path):  # the storage failed, or a file went away meanwhile
+                raise
+            return []
 
     def _create(self, path: Any, value: dict[str, Any]) -> None:  # noqa: ANN401 - a Java object
         with closing(self._fs.create(path, True)) as stream:  # noqa: FBT003 - Java has no keywords

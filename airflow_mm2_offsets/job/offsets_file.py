@@ -1,7 +1,7 @@
 """The file of starting offsets that are too long for an argument of a program: its name.
 
-The failover writes the file (``spark/offsets_file.py``) and gives the job ``@`` and its location;
-the job reads it (``job/start.py``). A digest in the file's name says what it holds.
+The failover writes the file, passes ``@`` and its location on, and reads it back
+(``spark/offsets_file.py``). A digest in the file's name says what it holds.
 """
 
 from __future__ import annotations

@@ -61,19 +61,19 @@ METRICS: Mapping[str, Metric] = {
     "ready": _gauge(
         "1 if the last check found the failover ready, with or without warnings; else 0",
         "conn_id",
-        "mode",
+        "policy",
     ),
     "positions": _gauge(
         "Partitions of the plan with this status: exact, bounded, refused or not_safe",
         "conn_id",
-        "mode",
+        "policy",
         "status",
     ),
     "read_again_records": _gauge(
-        "Records that can be processed twice, at most; -1: not known", "conn_id", "mode"
+        "Records that can be processed twice, at most; -1: not known", "conn_id", "policy"
     ),
     "at_risk_records": _gauge(
-        "Records that can be lost, at most, by the forecast; -1: not known", "conn_id", "mode"
+        "Records that can be lost, at most, by the forecast; -1: not known", "conn_id", "policy"
     ),
     "group_offsets": _gauge(
         "Offsets of consumer groups with this status after the last run: committed, unchanged, "
@@ -85,12 +85,12 @@ METRICS: Mapping[str, Metric] = {
         "Records that the groups read again from our commits, at most; -1: not known", "conn_id"
     ),
     "step_seconds": _gauge(
-        "From a step's first start to its end; the time in the triggerer counts", "mode", "step"
+        "From a step's first start to its end; the time in the triggerer counts", "policy", "step"
     ),
     "errors": _counter(
-        "Tries of a step that ended with an error of this class", "mode", "step", "kind"
+        "Tries of a step that ended with an error of this class", "policy", "step", "kind"
     ),
-    "failovers": _counter("Failovers that ended with this outcome", "mode", "outcome"),
+    "failovers": _counter("Failovers that ended with this outcome", "policy", "outcome"),
     "drill_seconds": _gauge("How long the last drill took", "conn_id"),
     "drilled_at_seconds": _gauge(
         "When the last drill that succeeded ended, in seconds since 1970", "conn_id"

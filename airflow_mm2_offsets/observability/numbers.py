@@ -40,7 +40,7 @@ def emit_plan(plan: Mapping[str, Any]) -> None:
 def emit_groups(report: Mapping[str, Any]) -> None:
     """Send how many offsets of consumer groups have which status; a dry run commits none."""
     totals = _part(report, "totals")
-    if report.get("is_dry_run"):
+    if report.get("dry_run"):
         return
     for status in _COMMIT_STATUSES:
         if (count := _number(totals.get(status))) is not None:
@@ -64,7 +64,7 @@ def emit_readiness(report: Mapping[str, Any]) -> None:
     """
     if verdict := report.get("verdict"):
         is_ready = verdict in ("ready", "ready_with_warnings")
-        emit("ready", int(is_ready), mode=_text(report, "mode"))
+        emit("ready", int(is_ready), policy=_text(report, "policy"))
     greatest: dict[str, float] = {}
     checks = report.get("checks")
     for check in checks if isinstance(checks, list) else ():
@@ -79,15 +79,10 @@ def emit_readiness(report: Mapping[str, Any]) -> None:
 
 
 def emit_report(report: Mapping[str, Any]) -> None:
-    """Count a failover by its outcome; of a drill, send its seconds and when it ended.
-
-    A dry run (the report has ``intents``) is no failover.
-    """
-    if report.get("intents"):
-        return
-    mode, outcome = _text(report, "mode"), _text(report, "outcome")
-    emit("failovers", mode=mode, outcome=outcome)
-    if mode != "drill":
+    """Count a move by its outcome; of a drill, send its seconds and when it ended."""
+    policy, outcome = _text(report, "policy"), _text(report, "outcome")
+    emit("failovers", policy=policy, outcome=outcome)
+    if policy != "drill":
         return
     conn_id = _text(report, "mm2_conn_id")
     if (seconds := _drill_seconds(report)) is not None:
@@ -97,9 +92,7 @@ def emit_report(report: Mapping[str, Any]) -> None:
 
 
 def _drill_seconds(report: Mapping[str, Any]) -> float | None:
-    """Return the seconds of the report, or those of its steps: they run one after the other."""
-    if (seconds := _number(report.get("seconds"))) is not None:
-        return seconds
+    """Return the seconds of the report's steps, which run one after the other."""
     steps = report.get("steps")
     found = [
         _number(step.get("seconds"))

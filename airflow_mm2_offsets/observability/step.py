@@ -15,8 +15,8 @@ class Step:
     task_id: str
     began: float
     """When the task first started, in seconds since 1970: before its first deferral."""
-    mode: str | None = None
-    """A ``FailoverMode``; None outside a failover."""
+    policy: str | None = None
+    """The name of a ``Policy``; None outside a failover."""
     conn_id: str | None = None
     """Id of the ``mm2`` connection."""
     is_wait: bool = False
@@ -27,14 +27,14 @@ class Step:
         return {
             "dag_id": self.dag_id,
             "conn_id": self.conn_id,
-            "mode": self.mode,
+            "policy": self.policy,
             "step": self.name,
         }
 
     def log_fields(self) -> dict[str, str]:
         """Return what each line of the log has, by Airflow's own names where it has them."""
         fields = {"dag_id": self.dag_id, "run_id": self.run_id, "task_id": self.task_id}
-        return fields | ({"failover_mode": self.mode} if self.mode else {})
+        return fields | ({"failover_policy": self.policy} if self.policy else {})
 
     def attributes(self) -> dict[str, str]:
         """Return the attributes of a span; Airflow's own spans have the same names."""
@@ -42,7 +42,7 @@ class Step:
             "airflow.dag_id": self.dag_id,
             "airflow.dag_run.run_id": self.run_id,
             "airflow.task_id": self.task_id,
-            "mm2_offsets.mode": self.mode,
+            "mm2_offsets.policy": self.policy,
             "mm2_offsets.conn_id": self.conn_id,
         }
         return {name: value for name, value in attributes.items() if value}

@@ -12,23 +12,24 @@ from airflow_mm2_offsets.errors import ConfigurationError, ConnectError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
-from airflow_mm2_offsets.operators.polling import DeferrablePolling
+from airflow_mm2_offsets.operators.polling import PollingTask
 from airflow_mm2_offsets.triggers.connectors import ConnectorStateTrigger
 from airflow_mm2_offsets.triggers.polling import NotYet
 
 
-class ConnectorTask(DeferrablePolling):
+class ConnectorTask(PollingTask):
     """The base of operators that tell connectors something, and wait until they have done it.
 
     Args:
         mm2_conn_id: Id of a connection of type ``mm2`` that names Kafka Connect.
-        timeout: Seconds to wait at most.
-        poll_interval: Seconds between two looks.
+        timeout: Seconds to wait at most; 300 by default.
+        poll_interval: Seconds between two looks; 2 by default.
         deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
     """
 
     wait_for = ConnectorStateTrigger.wait_for
     error = ConnectError
+    default_timeout = 300.0
 
     operator_extra_links = page_links("connection")
 
@@ -36,15 +37,11 @@ class ConnectorTask(DeferrablePolling):
         self,
         *,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
-        timeout: float = 300.0,
-        poll_interval: float = 2.0,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
         super().__init__(**kwargs)
         self.mm2_conn_id = mm2_conn_id
-        self.timeout = timeout
-        self.poll_interval = poll_interval
 
     def admin(self, connector: str) -> ConnectorAdmin:
         """Return what changes a connector."""

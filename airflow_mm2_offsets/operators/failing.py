@@ -1,11 +1,10 @@
 """Decides which errors Airflow retries; every operator and sensor runs under it.
 
-What runs under it is a step, too: it has a span, its log names the run, and a mode that names no
-mode is refused before it begins.
+What runs under it is a step, too: it has a span, and its log names the run.
 """
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from functools import wraps
 from types import TracebackType
 from typing import ParamSpec, TypeVar
@@ -13,12 +12,12 @@ from typing import ParamSpec, TypeVar
 from airflow.providers.common.compat.sdk import (
     AirflowFailException,
     AirflowSensorTimeout,
-    BaseOperator,
 )
 
 from airflow_mm2_offsets.errors import Mm2OffsetsError, as_class
+from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.observability import run_step
-from airflow_mm2_offsets.operators.settings import check_mode
+from airflow_mm2_offsets.operators.links import PROBLEM
 from airflow_mm2_offsets.operators.step import find_step
 
 P = ParamSpec("P")
@@ -51,12 +50,21 @@ class _FailsAtOnce:
                 if step is not None:
                     stack.enter_context(run_step(step))
                 stack.enter_context(self)
-                for each in arguments:
-                    if isinstance(each, BaseOperator):
-                        check_mode(each)
-                return function(*args, **kwargs)
+                try:
+                    return function(*args, **kwargs)
+                except Mm2OffsetsError as error:
+                    _push_problem(arguments, error)
+                    raise
 
         return run
+
+
+def _push_problem(arguments: Sequence[object], error: Mm2OffsetsError) -> None:
+    """Keep the error's message for the page: Airflow has it in the task's log alone."""
+    for each in arguments:
+        if isinstance(each, Mapping) and "ti" in each:
+            with suppress(Exception):  # the error itself counts
+                each["ti"].xcom_push(key=PROBLEM, value=without_login(str(error)))
 
 
 def fails_at_once() -> _FailsAtOnce:

@@ -1,176 +1,152 @@
-"""The last step of a fleet failover: one report over all jobs."""
+"""The last step of a fleet: one report over all jobs, by their journals."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperator, Context
 
-from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.core.report import Outcome
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.fleet.job import FleetJob
-from airflow_mm2_offsets.fleet.progress import OTHER_MANIFEST, moved_before
+from airflow_mm2_offsets.fleet.order import is_at
 from airflow_mm2_offsets.fleet.texts import fleet_markdown
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.logins import without_login, without_logins
+from airflow_mm2_offsets.moves.overview import overview_of
+from airflow_mm2_offsets.moves.request import MoveRequest
+from airflow_mm2_offsets.moves.status import status_of
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.fleet import jobs_of
+from airflow_mm2_offsets.operators.fleet import fleet_request_of, jobs_of_wave
 from airflow_mm2_offsets.operators.links import page_links
+from airflow_mm2_offsets.operators.moving import MoveArgument, job_of, mover_for, to_template
 from airflow_mm2_offsets.operators.run_facts import attempt, run_facts, states_of, write_report
 from airflow_mm2_offsets.operators.settings import given
+from airflow_mm2_offsets.triggers.fleet import BAD
 
-MOVED_BEFORE, NOT_BEGUN = "moved_before", "not_begun"
-"""Outcomes beside those of a failover: an earlier run has moved the job; it was not its turn."""
-NOT_ON_TARGET = "not_on_target"
-"""The job was moved, as its tasks have told, and is not there now."""
-_WELL = frozenset({Outcome.MOVED.value, MOVED_BEFORE, Outcome.DRY_RUN.value})
+THERE, LEFT, UNKNOWN, DRY_RUN = "there already", "not there", "unknown", "dry run"
+"""Outcomes beside the states of a move: it was there before; it has left since; its journal can't
+be read; nothing was to be changed."""
 
 
 class ReportFleetOperator(BaseOperator):
-    """Writes one report over all jobs of a fleet failover, and fails unless all are moved.
+    """Writes one report over all jobs of a fleet, and fails unless all are at their cluster.
 
-    Give it the trigger rule ``all_done``.
+    Each row is what the job's journal says. Give it the trigger rule ``all_done``.
 
     Args:
-        manifest: What ``ReadFleetManifestOperator`` returned.
-        turns: The first task of each job, by the number of the wave.
-        ends: The last task of each job, by the number of the wave.
+        move: See ``PreviewFleetOperator``.
+        preview: What ``PreviewFleetOperator`` returned.
+        ends: The last task of each job, in the order of the waves.
         reports: The folder of reports; None: only XCom has it.
-        mode: ``planned`` or ``disaster``.
 
     Returns:
-        ``totals``, ``jobs`` (outcome, seconds, numbers, what to do next), ``run``, ``remarks`` and
-        ``files``. The XCom ``summary`` has it in Markdown.
+        ``to``, ``policy``, ``totals``, ``jobs`` (``outcome``, ``down_seconds``, numbers, ``next``),
+        ``run``, ``remarks`` and ``files``. The XCom ``summary`` has it in Markdown.
 
     Raises:
-        AirflowFailException: A job is not moved; each is named.
+        AirflowFailException: A job is not there, or a task of it has failed; each is named.
     """
 
     operator_extra_links = page_links("run")
-    template_fields: Sequence[str] = ("manifest", "reports", "mode")
+    template_fields: Sequence[str] = ("move", "preview", "reports")
 
     def __init__(
         self,
         *,
-        manifest: Mapping[str, Any],
-        turns: Mapping[int, str],
-        ends: Mapping[int, str],
+        move: MoveArgument,
+        preview: Mapping[str, Any] | None,
+        ends: Sequence[str],
         reports: str | None = None,
-        mode: str = FailoverMode.PLANNED.value,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
         super().__init__(**{"trigger_rule": "all_done", **kwargs})
-        self.manifest = manifest
-        self.turns = turns
+        self.move = to_template(move)
+        self.preview = preview
         self.ends = ends
         self.reports = reports
-        self.mode = mode
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
         """Collect and write; then fail where a job is left."""
-        if not self.manifest:
-            raise AirflowFailException("nothing was moved: the manifest was not read; see its task")
-        remarks: list[str] = []
+        if not self.preview:
+            raise AirflowFailException("nothing was moved: there is no preview; see its task")
+        request, remarks = fleet_request_of(self), list[str]()
         nothing: dict[str, Any] = {}
-        jobs = [*self._jobs(context["ti"])]
-        moved = sum(job["outcome"] in _WELL for job in jobs)
+        failed = self._failed(context["ti"])
+        jobs = [
+            {**self._row(context, request, job["name"]), "name": job["name"], "wave": job["wave"]}
+            for job in self.preview["jobs"]
+        ]
+        bad = [job["name"] for job in jobs if not job.pop("is_well") or job["name"] in failed]
         document: dict[str, Any] = without_logins(
             {
                 "schema_version": 1,
-                "manifest": self.manifest["file"],
+                "to": request.cluster,
+                "policy": request.policy,
                 "run": attempt(lambda: run_facts(context), nothing, "the DAG run", remarks),
-                "totals": {"jobs": len(jobs), "moved": moved},
+                "totals": {"jobs": len(jobs), "there": len(jobs) - len(bad)},
                 "jobs": jobs,
-                "remarks": remarks,
+                "remarks": [f"{name}: a task of it has failed" for name in failed],
             }
         )
         summary = without_login(fleet_markdown(document))
         document["files"] = self._write(context, document, summary, remarks)
-        document["remarks"] = without_logins(remarks)
+        document["remarks"] += without_logins(remarks)
         self.log.info("%s", summary)
         context["ti"].xcom_push(key="summary", value=summary)
-        if left := [job["name"] for job in jobs if job["outcome"] not in _WELL]:
+        if bad:
             # What a failed task returns is lost.
             context["ti"].xcom_push(key="return_value", value=document)
             raise AirflowFailException(
-                f"{len(left)} of {len(jobs)} jobs are not moved: {', '.join(left)}. Correct what "
-                f"the report says of each; then clear its failed task, or start a new run of the "
-                f"same manifest: it moves only what is left"
+                f"{len(bad)} of {len(jobs)} jobs are not at {request.cluster}, or a task of them "
+                f"has failed: {', '.join(bad)}. Correct what the report says of each; then clear "
+                f"its failed task, or start a new run: it moves only what is left"
             )
         return document
 
-    def _jobs(self, instance: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - Airflow's, of any release
-        states = states_of(instance, self.ends.values())
-        numbers: dict[int, int] = {}
-        for job in jobs_of(self.manifest):
-            number = numbers[job.wave] = numbers.get(job.wave, -1) + 1
-            state = states.get((self.ends[job.wave], number))
-            told = self._told(instance, job, number, state)
-            if told["outcome"] in {Outcome.MOVED.value, MOVED_BEFORE}:
-                told |= self._not_on_target(job)
-            elif told["outcome"] in {Outcome.FAILED_BEFORE_STOP.value, NOT_BEGUN}:
-                told |= self._moved_before(job)
-            yield {**told, "name": job.name, "wave": job.wave}
-
-    def _not_on_target(self, job: FleetJob) -> dict[str, Any]:
-        """Return what is told instead of a job whose fence says otherwise than its tasks did.
-
-        What they have told is old where a cleared task was marked as success by hand.
-        """
+    def _row(self, context: Context, request: MoveRequest, name: str) -> dict[str, Any]:
+        """Return what a job's journal says."""
+        row: dict[str, Any] = {"down_seconds": None, "read_again_at_most": None}
+        row |= {"lost_at_most": None}
         try:
-            if moved_before(job, storage_path, mode=str(self.mode)) is not None:
-                return {}
-            why = f"no fence in {job.control} says that it is moved now; it may have come home"
+            job = job_of(replace(request, job=name))
+            overview = overview_of(job, storage_path)
+            status = status_of(mover_for(replace(request, job=job), context).find())
         except Mm2OffsetsError as error:
-            why = str(error)
+            return {**row, "outcome": UNKNOWN, "next": str(error), "is_well": False}
+        is_there = is_at(overview, str(request.cluster))
+        outcome, after = status.state, status.next
+        if is_there and outcome != "moved":
+            outcome, after = THERE, str(overview)
+        elif outcome == "moved" and not is_there:
+            outcome, after = LEFT, f"This run has moved it, and it has left since: {overview}"
+        elif request.is_dry_run:
+            outcome = DRY_RUN
+        elif outcome == "moved":
+            after = ""
+        numbers = {
+            each: status.numbers.get(each) for each in ("read_again_at_most", "lost_at_most")
+        }
+        down = status.downtime(datetime.now(UTC))
         return {
-            "outcome": NOT_ON_TARGET,
-            "next": f"Its tasks have told that it was moved, but: {why}. See where it runs; then "
-            f"start a new run of the same manifest.",
+            **numbers,
+            "down_seconds": None if down is None else round(down),
+            "outcome": outcome,
+            "next": after,
+            "is_well": is_there or request.is_dry_run,
         }
 
-    def _moved_before(self, job: FleetJob) -> dict[str, Any]:
-        """Return what is told instead of a job that an earlier run has moved.
+    def _failed(self, instance: Any) -> list[str]:  # noqa: ANN401 - Airflow's, of any release
+        """Return the jobs of which a task has failed, in their order."""
+        states = states_of(instance, self.ends)
+        return [*self._failed_of(states)]
 
-        Its ``turn`` may have failed, or not begun, in this one.
-        """
-        try:
-            moved = moved_before(job, storage_path, mode=str(self.mode))
-        except Mm2OffsetsError:  # what its tasks have told says more
-            return {}
-        return {} if moved is None else {"outcome": MOVED_BEFORE, "next": moved}
-
-    def _told(
-        self,
-        instance: Any,  # noqa: ANN401 - Airflow's, of any release
-        job: FleetJob,
-        number: int,
-        state: str | None,
-    ) -> dict[str, Any]:
-        """Return what the tasks of a job have told."""
-        turn = instance.xcom_pull(task_ids=self.turns[job.wave], map_indexes=number) or {}
-        nothing = {"seconds": None, "read_again": None, "at_risk": None}
-        if turn.get("name", job.name) != job.name:
-            return {"outcome": NOT_BEGUN, "next": OTHER_MANIFEST, **nothing}
-        # Airflow also skips what had not begun when a run is marked as failed by hand.
-        if state == "skipped" and turn.get("moved"):
-            return {"outcome": MOVED_BEFORE, "next": str(turn["moved"]), **nothing}
-        report = None
-        if state in {"success", "failed"}:
-            report = instance.xcom_pull(task_ids=self.ends[job.wave], map_indexes=number)
-        if not report:
-            return {"outcome": NOT_BEGUN, "next": _why_not_begun(job, state), **nothing}
-        return {
-            "outcome": report["outcome"],
-            "next": "" if report["outcome"] in _WELL else " ".join(report["next"]),
-            "failed": [step["task_id"] for step in report["steps"] if step["state"] == "failed"],
-            "seconds": _seconds(turn.get("began_at"), report["run"].get("reported_at")),
-            "read_again": _at_most(report, "read_again"),
-            "at_risk": _at_most(report, "at_risk"),
-        }
+    def _failed_of(self, states: Mapping[tuple[str, int], str | None]) -> Iterator[str]:
+        for wave, end in enumerate(self.ends, start=1):
+            for number, name in enumerate(jobs_of_wave(self.preview or {}, wave)):
+                if states.get((end, number)) in BAD:
+                    yield name
 
     def _write(
         self, context: Context, document: Mapping[str, Any], summary: str, remarks: list[str]
@@ -184,20 +160,3 @@ class ReportFleetOperator(BaseOperator):
             f"the report is only in XCom: {folder}",
             remarks,
         )
-
-
-def _why_not_begun(job: FleetJob, state: str | None) -> str:
-    if state is None:
-        return f"Wave {job.wave} has not begun; nothing was done to the job."
-    return f"Its tasks did not run ({state}): see the first of them."
-
-
-def _seconds(began: str | None, ended: str | None) -> float | None:
-    if not began or not ended:
-        return None
-    return (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
-
-
-def _at_most(report: Mapping[str, Any], name: str) -> int | None:
-    forecast = report.get("forecast")
-    return forecast["totals"][name]["at_most"] if forecast else None

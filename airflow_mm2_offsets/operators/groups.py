@@ -1,7 +1,7 @@
 """The steps that commit offsets for consumer groups, which find them when they start."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator, Context
@@ -25,8 +25,9 @@ from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.observability import emit_groups
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
-from airflow_mm2_offsets.operators.settings import check_location, given, is_true
-from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
+from airflow_mm2_offsets.operators.plan_settings import parse_trial_settings
+from airflow_mm2_offsets.operators.settings import check_location, given, parse_mapping, parse_truth
+from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.positions.checkpoint import read_checkpoint_of
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 
@@ -50,12 +51,11 @@ class SyncConsumerGroupsOperator(BaseOperator):
             with the offset syncs, or with the ``archive``. Where neither can be read, the report
             counts them as ``unconfirmed``. See docs/consumer-groups.md before you take them.
         rename: Names on the target of groups that have another name there.
-        is_dry_run: Decide, and commit nothing. May be a templated string.
-        overwrite_others: Move commits without our marker too, never backwards. May be templated.
-        allow_rewind: Follow a source group that was rewound. May be a templated string.
+        rules: A mapping, or JSON, with fields of ``GroupRules``: ``dry_run`` (decide, and commit
+            nothing), ``overwrite_others`` (move commits without our marker too, never backwards),
+            ``allow_rewind`` (follow a source group that was rewound).
         archive: Location of the archive that ``ArchiveSyncsOperator`` keeps.
-        skip_damaged: Translate without the archive's damaged or missing files.
-        sole_writer: See ``TranslateOffsetsOperator``.
+        options: See ``TranslateOffsetsOperator``; ``sole_writer`` and ``skip_damaged`` count here.
         mm2_conn_id: Id of a connection of type ``mm2``.
 
     Returns:
@@ -74,10 +74,9 @@ class SyncConsumerGroupsOperator(BaseOperator):
         "exclude",
         "offsets_from",
         "rename",
-        "is_dry_run",
-        "overwrite_others",
-        "allow_rewind",
+        "rules",
         "archive",
+        "options",
         "mm2_conn_id",
     )
 
@@ -88,12 +87,9 @@ class SyncConsumerGroupsOperator(BaseOperator):
         exclude: str = DEFAULT_EXCLUDE,
         offsets_from: str = OffsetsFrom.TRANSLATION.value,
         rename: Mapping[str, str] | None = None,
-        is_dry_run: bool | str = False,
-        overwrite_others: bool | str = False,
-        allow_rewind: bool | str = False,
+        rules: Mapping[str, Any] | str | None = None,
         archive: str | None = None,
-        skip_damaged: bool = False,
-        sole_writer: bool = False,
+        options: Mapping[str, Any] | str | None = None,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
@@ -103,12 +99,9 @@ class SyncConsumerGroupsOperator(BaseOperator):
         self.exclude = exclude
         self.offsets_from = offsets_from
         self.rename = rename
-        self.is_dry_run = is_dry_run
-        self.overwrite_others = overwrite_others
-        self.allow_rewind = allow_rewind
+        self.rules = rules
         self.archive = archive
-        self.skip_damaged = skip_damaged
-        self.sole_writer = sole_writer
+        self.options = options
         self.mm2_conn_id = mm2_conn_id
 
     @fails_at_once()
@@ -122,7 +115,6 @@ class SyncConsumerGroupsOperator(BaseOperator):
             rename=self.rename,
             rules=_rules(self),
             options=self._options(),
-            is_dry_run=is_true(self, "is_dry_run"),
         )
         return _show(self, context, report)
 
@@ -143,13 +135,11 @@ class SyncConsumerGroupsOperator(BaseOperator):
         return parse_selection(self.include, given(self.exclude) or ""), offsets_from
 
     def _options(self) -> PlanOptions:
-        options = replace(DEFAULT_OPTIONS, sole_writer=is_true(self, "sole_writer"))
+        settings = parse_trial_settings(self)
         if not (location := given(self.archive)):
-            return options
-        skip_damaged = is_true(self, "skip_damaged")
-        return replace(
-            options, archive=SyncArchive(storage_path(location), skip_damaged=skip_damaged)
-        )
+            return settings.options
+        archive = SyncArchive(storage_path(location), skip_damaged=settings.skip_damaged)
+        return replace(settings.options, archive=archive)
 
 
 class PublishPositionsOperator(BaseOperator):
@@ -162,9 +152,8 @@ class PublishPositionsOperator(BaseOperator):
         checkpoint: The job's checkpoint location; empty: the task is skipped.
         group_id: The group. Spark itself never commits for it.
         side: ``source`` or ``target``: the cluster of ``mm2_conn_id`` that the job reads.
-        is_dry_run: Decide, and commit nothing. May be a templated string.
-        overwrite_others: Move commits without our marker too, never backwards. May be templated.
-        allow_rewind: Follow a checkpoint that was rewound. May be a templated string.
+        rules: See ``SyncConsumerGroupsOperator``; ``allow_rewind`` follows a checkpoint that was
+            rewound.
         mm2_conn_id: Id of a connection of type ``mm2``.
 
     Returns:
@@ -182,9 +171,7 @@ class PublishPositionsOperator(BaseOperator):
         "checkpoint",
         "group_id",
         "side",
-        "is_dry_run",
-        "overwrite_others",
-        "allow_rewind",
+        "rules",
         "mm2_conn_id",
     )
 
@@ -194,9 +181,7 @@ class PublishPositionsOperator(BaseOperator):
         checkpoint: str,
         group_id: str,
         side: str = "source",
-        is_dry_run: bool | str = False,
-        overwrite_others: bool | str = False,
-        allow_rewind: bool | str = False,
+        rules: Mapping[str, Any] | str | None = None,
         mm2_conn_id: str = Mm2OffsetHook.default_conn_name,
         **kwargs: Any,
     ) -> None:
@@ -205,9 +190,7 @@ class PublishPositionsOperator(BaseOperator):
         self.checkpoint = checkpoint
         self.group_id = group_id
         self.side = side
-        self.is_dry_run = is_dry_run
-        self.overwrite_others = overwrite_others
-        self.allow_rewind = allow_rewind
+        self.rules = rules
         self.mm2_conn_id = mm2_conn_id
 
     @fails_at_once()
@@ -226,22 +209,21 @@ class PublishPositionsOperator(BaseOperator):
             self._read(pair).positions,
             self.checkpoint,
             rules=_rules(self),
-            is_dry_run=is_true(self, "is_dry_run"),
         )
         return _show(self, context, report)
 
     def _read(self, pair: ClusterPair) -> Checkpoint:
         return read_checkpoint_of(
-            pair if self.side == "source" else pair.exchanged(),
+            pair.towards(None if self.side == "source" else pair.naming.source_alias),
             storage_path(self.checkpoint),
             open_path=storage_path,
         )
 
 
 def _rules(task: BaseOperator) -> GroupRules:
+    values = parse_mapping(task, "rules", [each.name for each in fields(GroupRules)])
     return GroupRules(
-        overwrite_others=is_true(task, "overwrite_others"),
-        allow_rewind=is_true(task, "allow_rewind"),
+        **{name: parse_truth(task.task_id, name, value) for name, value in values.items()}
     )
 
 

@@ -6,15 +6,13 @@ from typing import Any
 from upath import UPath
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import FailoverPlan, Positions
+from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.ids import PairIds
-from airflow_mm2_offsets.errors import HandoverError, Mm2OffsetsError, PlanError
-from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.errors import HandoverError, PlanError
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
 from airflow_mm2_offsets.planning.plan_file import read_plan
-from airflow_mm2_offsets.spark.offsets import format_offsets, parse_offsets, shown_offsets
-from airflow_mm2_offsets.spark.offsets_file import read_offsets
+from airflow_mm2_offsets.spark.job_positions import JobPositions
 from airflow_mm2_offsets.spark.position_ids import check_ids
 
 
@@ -22,28 +20,21 @@ def read_checked_plan(
     path: UPath,
     pair: ClusterPair,
     *,
-    positions: Positions,
-    pending: Positions | None,
-    noted_ids: Mapping[str, Any] | None,
+    stopped: JobPositions,
     approval: Mapping[str, Any] | None,
-    offsets: object,
 ) -> FailoverPlan:
     """Return the kept plan, if the job may still be started from it.
 
     Args:
         path: The plan's file.
         pair: The clusters that the job moves between.
-        positions: Where the source job has stopped.
-        pending: Where the batch ends that it has begun and not committed, if any.
-        noted_ids: The ids of clusters and topics when the positions were first read, if noted.
+        stopped: Where the source job has stopped.
         approval: What ``ApproveFailoverOperator`` returned, if anything.
-        offsets: The offsets that the job would be started with; None: it takes the plan's.
 
     Raises:
         HandoverError: The failover was rejected, or a cluster or topic has another id than noted.
         PlanError: The plan is gone, damaged, edited, of other clusters, topics or positions,
-            contradicts what the clusters say now, or is not the one that was approved; or
-            ``offsets`` are others.
+            contradicts what the clusters say now, or is not the one that was approved.
     """
     plan = read_plan(path)
     if plan is None:
@@ -51,33 +42,12 @@ def read_checked_plan(
             f"{path} is gone, and the target job is to start from it: clear the task that "
             f"translates, with all after it"
         )
-    ids = read_known_ids(pair, positions)
-    if noted_ids:
-        check_ids(PairIds.from_json(noted_ids), ids)
-    check_kept_plan(plan, path, pair, positions=positions, pending=pending, ids=ids)
-    _check_offsets(offsets, plan.target_positions(), path)
+    ids = read_known_ids(pair, stopped.positions)
+    if stopped.clusters:
+        check_ids(PairIds.from_json(stopped.clusters), ids)
+    check_kept_plan(plan, path, pair, positions=stopped.positions, pending=stopped.pending, ids=ids)
     _check_approval(approval, plan, path)
     return plan
-
-
-def _check_offsets(offsets: object, planned: Positions, path: UPath) -> None:
-    """Raise where the job would start at no offsets, or at others: those of an older plan.
-
-    Of offsets in a file, what the file holds is compared.
-    """
-    if offsets is None:
-        return
-    text = read_offsets(str(offsets), storage_path)
-    try:
-        is_planned = parse_offsets(text) == planned
-    except Mm2OffsetsError:
-        is_planned = False
-    if not is_planned:
-        raise PlanError(
-            f"conf says starting_offsets {shown_offsets(str(offsets))!r}, and the plan in {path} "
-            f"{shown_offsets(format_offsets(planned))}: clear the task that translates, with all "
-            f"after it"
-        )
 
 
 def _check_approval(approval: Mapping[str, Any] | None, plan: FailoverPlan, path: UPath) -> None:

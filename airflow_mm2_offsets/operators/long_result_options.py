@@ -3,7 +3,6 @@
 ``check`` parses them before anything is stopped; the tasks that use them read them again.
 """
 
-import logging
 from dataclasses import dataclass
 
 from airflow.providers.common.compat.sdk import conf
@@ -11,8 +10,6 @@ from airflow.providers.common.compat.sdk import conf
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.spark.offsets_file import MAX_ARGUMENT_BYTES
-
-log = logging.getLogger(__name__)
 
 SECTION, FOLDER = "mm2_offsets", "xcom_folder"
 XCOM_MAX_BYTES = 65_536
@@ -31,48 +28,39 @@ class LongResultOptions:
     """Where the results of drills and dry runs go, and of tasks without a path; None: to XCom."""
 
     @classmethod
-    def parse(cls, *, must_be_valid: bool = True) -> "LongResultOptions":
+    def parse(cls) -> "LongResultOptions":
         """Return what Airflow's configuration says.
-
-        Args:
-            must_be_valid: False: an invalid option has its default, with a warning. For a task that
-                undoes a failover, which no option may hold up.
 
         Raises:
             ConfigurationError: A size is no whole number from 1, or the folder is not absolute.
         """
         return cls(
-            xcom_max_bytes=_size("xcom_max_bytes", XCOM_MAX_BYTES, must_be_valid),
-            argument_max_bytes=_size("argument_max_bytes", MAX_ARGUMENT_BYTES, must_be_valid),
-            folder=_folder(must_be_valid),
+            xcom_max_bytes=_size("xcom_max_bytes", XCOM_MAX_BYTES),
+            argument_max_bytes=_size("argument_max_bytes", MAX_ARGUMENT_BYTES),
+            folder=_folder(),
         )
 
 
-def _size(option: str, default: int, must_be_valid: bool) -> int:  # noqa: FBT001 - of this file
+def _size(option: str, default: int) -> int:
     value = conf.get(SECTION, option, fallback=str(default))
     try:
         size = int(str(value))
     except ValueError:
         size = 0
-    if size >= 1:
-        return size
-    _complain(option, value, "a whole number of bytes, from 1", must_be_valid)
-    return default
+    if size < 1:
+        raise _problem(option, value, "a whole number of bytes, from 1")
+    return size
 
 
-def _folder(must_be_valid: bool) -> str | None:  # noqa: FBT001 - of this file
+def _folder() -> str | None:
     folder = given(conf.get(SECTION, FOLDER, fallback=""))
     # A relative one would be another folder for each process.
     if folder is None or folder.startswith("/") or "://" in folder:
         return folder
-    _complain(
-        FOLDER, folder, "an absolute path, or a URL such as s3://bucket/folder", must_be_valid
+    raise _problem(FOLDER, folder, "an absolute path, or a URL such as s3://bucket/folder")
+
+
+def _problem(option: str, value: object, what: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"[{SECTION}] {option} is {value!r} in Airflow's configuration; give {what}"
     )
-    return None
-
-
-def _complain(option: str, value: object, what: str, must_be_valid: bool) -> None:  # noqa: FBT001 - of this file
-    problem = f"[{SECTION}] {option} is {value!r} in Airflow's configuration; give {what}"
-    if must_be_valid:
-        raise ConfigurationError(problem)
-    log.warning("%s. The default counts", problem)

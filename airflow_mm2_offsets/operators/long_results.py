@@ -39,14 +39,13 @@ class LongResults:
     """Of this task's files in the folder of the options: the same in each try."""
 
     @classmethod
-    def of(cls, context: Context, *, must_be_valid: bool = True) -> "LongResults":
+    def of(cls, context: Context) -> "LongResults":
         """Return what Airflow's configuration says; see ``LongResultOptions.parse``.
 
         Raises:
             ConfigurationError: A size is no whole number from 1.
         """
-        options = LongResultOptions.parse(must_be_valid=must_be_valid)
-        return cls(options=options, name=_name(context))
+        return cls(options=LongResultOptions.parse(), name=_name(context))
 
     def is_long(self, content: Mapping[str, Any]) -> bool:
         """Tell whether JSON is too long for XCom."""
@@ -115,7 +114,7 @@ class LongResults:
                 why = str(error)
         log.warning(
             "The starting offsets have more than %d bytes, and stay a text, which a program may "
-            "not take as an argument (a drill makes its own file): %s",
+            "not take as an argument (a job under StopControl needs none): %s",
             *(self.options.argument_max_bytes, why),
         )
         return text

@@ -1,24 +1,29 @@
 """Reads what a user decides about a plan; the operators that make a plan, or try one, call it.
 
-``TranslateOffsetsOperator`` has these settings as arguments. Operators that try the plan before it
-is made take them as one mapping, ``plan_options``.
+``TranslateOffsetsOperator``, and operators that try the plan before it is made, take them as one
+mapping, ``options``.
 """
 
-import json
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
-from airflow_mm2_offsets.operators.first_plan import read_named_plan, read_plan_of_fence
-from airflow_mm2_offsets.operators.settings import given, is_true, parse_truth
+from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core.forecast import ForecastRequest
+from airflow_mm2_offsets.core.policy import DISASTER
+from airflow_mm2_offsets.errors import ConfigurationError, PlanError
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.operators.settings import given, parse_mapping, parse_truth
+from airflow_mm2_offsets.planning.forecast import parse_lost_at
 from airflow_mm2_offsets.planning.options import PLAN_OPTIONS, PlanOptions, parse_plan_options
+from airflow_mm2_offsets.planning.plan_file import read_plan
 
 SKIP_DAMAGED, FIRST_PLAN = "skip_damaged", "first_plan"
-PLAN_SETTINGS = (*PLAN_OPTIONS, SKIP_DAMAGED, FIRST_PLAN)
-"""The arguments of ``TranslateOffsetsOperator`` that decide what its plan answers."""
+LOST_AT, MAX_RATE = "lost_at", "max_rate"
+PLAN_SETTINGS = (*PLAN_OPTIONS, SKIP_DAMAGED, FIRST_PLAN, LOST_AT, MAX_RATE)
+"""The options of ``TranslateOffsetsOperator``: what its plan answers, and what its forecast counts
+with."""
 
 
 class TrialSettings(NamedTuple):
@@ -28,11 +33,10 @@ class TrialSettings(NamedTuple):
     skip_damaged: bool
     first_plan: str | None
     """The file that the user names."""
-
-
-def plan_settings_of(task: BaseOperator) -> dict[str, Any]:
-    """Return the settings of a task that translates, as ``plan_options`` takes them."""
-    return {name: getattr(task, name) for name in PLAN_SETTINGS}
+    lost_at: str | None
+    """When the source was lost by the user's word: ISO 8601 with its zone."""
+    max_rate: float | None
+    """How many records per second each topic-partition was written at, at most."""
 
 
 def parse_plan_settings(values: Mapping[str, object]) -> PlanOptions:
@@ -51,60 +55,62 @@ def parse_plan_settings(values: Mapping[str, object]) -> PlanOptions:
     )
 
 
-def parse_trial_settings(
-    task: BaseOperator, plan_options: Mapping[str, Any] | str | None, **defaults: object
-) -> TrialSettings:
+def parse_trial_settings(task: BaseOperator, **defaults: object) -> TrialSettings:
     """Return what a task is to try a plan with.
 
     Args:
-        task: The task; messages name it.
-        plan_options: Values by the names of ``PLAN_SETTINGS``, or the same as JSON text.
-        defaults: Values that count where ``plan_options`` has none.
+        task: Its field ``options`` has values by the names of ``PLAN_SETTINGS``, or the same as
+            JSON text.
+        defaults: Values that count where ``options`` has none.
 
     Raises:
         ConfigurationError: A name is unknown, or a value is invalid.
     """
-    values = {**defaults, **_parse_mapping(task, plan_options)}
+    values = {**defaults, **parse_mapping(task, "options", PLAN_SETTINGS)}
     return TrialSettings(
         options=parse_plan_settings(values),
         skip_damaged=parse_truth(task.task_id, SKIP_DAMAGED, values.get(SKIP_DAMAGED)),
         first_plan=given(values.get(FIRST_PLAN)),
+        lost_at=_parse_lost_at(given(values.get(LOST_AT))),
+        max_rate=_parse_rate(given(values.get(MAX_RATE))),
     )
 
 
-def with_first_plan(
-    task: BaseOperator, settings: TrialSettings, home_control: str | None
-) -> tuple[PlanOptions, str | None]:
-    """Return the options with the plan that the job was moved by, and why that can't be read.
+def read_named_plan(location: str) -> FailoverPlan:
+    """Return the plan that a job was moved by, from its file.
 
-    ``home_control`` is the control location that the job returns to: its fence names the plan if
-    the user does not. Only a task with ``exchanged`` has one.
+    Raises:
+        PlanError: The file is not there, or holds no plan that can be used.
     """
-    if not is_true(task, "exchanged"):
-        return settings.options, None
-    try:
-        if settings.first_plan:
-            plan = read_named_plan(settings.first_plan)
-            return replace(settings.options, first_plan=plan), None
-        return replace(settings.options, first_plan=read_plan_of_fence(home_control)), None
-    except Mm2OffsetsError as error:
-        return settings.options, str(error)
-
-
-def _parse_mapping(
-    task: BaseOperator, plan_options: Mapping[str, Any] | str | None
-) -> Mapping[str, Any]:
-    value: Any = plan_options
-    if isinstance(value, str):
-        try:
-            value = json.loads(value) if given(value) else None
-        except ValueError:
-            value = plan_options
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping) or (set(value) - set(PLAN_SETTINGS)):
-        raise ConfigurationError(
-            f"task {task.task_id}: plan_options is {plan_options!r}; give a mapping, or JSON, "
-            f"with names of {', '.join(PLAN_SETTINGS)}"
+    plan = read_plan(storage_path(location))
+    if plan is None:
+        raise PlanError(
+            "there is no such file, and the way home needs the plan that the job was moved by: "
+            "restore it, or give another as first_plan",
+            file=location,
         )
-    return value
+    return plan
+
+
+def _parse_lost_at(text: str | None) -> str | None:
+    parse_lost_at(ForecastRequest(policy=DISASTER, plan_digest="", lost_at=text))
+    return text
+
+
+def _parse_rate(text: str | None) -> float | None:
+    """Return a rate as a number.
+
+    Raises:
+        ConfigurationError: It is not a number from 0.
+    """
+    if text is None:
+        return None
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = -1.0
+    if not 0 <= rate < float("inf"):
+        raise ConfigurationError(
+            f"{text!r} is not a number of records per second, from 0", setting=MAX_RATE
+        )
+    return rate

@@ -1,7 +1,7 @@
 """What XCom gets of a plan and of a forecast: whole or in brief, as a paragraph and as lines."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_mm2_offsets.core import FailoverPlan, Verdict, summarize
 from airflow_mm2_offsets.core.brief import (
@@ -40,33 +40,50 @@ def keep_plan(results: LongResults, plan: FailoverPlan, path: str | None) -> dic
     )
 
 
-def tell_plan(push: Callable[..., None], plan: FailoverPlan, content: Mapping[str, Any]) -> str:
-    """Push a plan as text, and return the text for the log; of a long plan the worst partitions.
+class Texts(NamedTuple):
+    """A plan or a forecast as text."""
 
-    Args:
-        push: Pushes an XCom.
-        plan: The plan.
-        content: What XCom gets of it.
-    """
+    whole: str
+    """Line by line; of a long one the worst topic-partitions."""
+    folded: str
+    """One paragraph."""
+
+    def push(self, push: Callable[..., None], beginning: str = "") -> None:
+        """Push both as XComs, ``summary`` and ``table``, whose names begin with ``beginning``."""
+        push(key=f"{beginning}summary", value=self.folded)
+        # Airflow's page shows a text as one paragraph, and a list line by line.
+        push(key=f"{beginning}table", value=self.whole.splitlines())
+
+
+def plan_texts(plan: FailoverPlan, content: Mapping[str, Any]) -> Texts:
+    """Return a plan as text; ``content`` is what XCom gets of it."""
     rest = rest_of(content)
     shown = tuple(map(partition_from_json, rows_of(content))) if rest else None
-    text = summarize(plan, shown, rest)
     worst = [*map(partition_from_json, worst_partitions(content))]
-    push(key="summary", value=summarize_folded(plan, worst, rest))
-    # Airflow's page shows a text as one paragraph, and a list line by line.
-    push(key="table", value=text.splitlines())
-    return text
+    return Texts(summarize(plan, shown, rest), summarize_folded(plan, worst, rest))
 
 
-def tell_forecast(
-    push: Callable[..., None], forecast: FailoverForecast, content: Mapping[str, Any]
-) -> str:
-    """Push a forecast as text, and return the text for the log; see ``tell_plan``."""
+def numbers_of(plan: FailoverPlan, forecast: FailoverForecast) -> dict[str, int | None]:
+    """Return what decides about a move; None where a number is not known."""
+    totals = forecast.to_json()["totals"]
+    return {
+        "refused": plan.to_json()["totals"]["refused"],
+        "read_again_at_most": _whole(totals["read_again"]["at_most"]),
+        "lost_at_most": _whole(totals["at_risk"]["at_most"]),
+    }
+
+
+def _whole(value: str | int | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def forecast_texts(forecast: FailoverForecast, content: Mapping[str, Any]) -> Texts:
+    """Return a forecast as text; see ``plan_texts``."""
     rest = rest_of(content)
     of_content = PartitionForecast.from_json
     shown = tuple(map(of_content, rows_of(content))) if rest else None
-    text = summarize_forecast(forecast, shown, rest)
     worst = [*map(of_content, riskiest_partitions(content))]
-    push(key="summary", value=summarize_forecast_folded(forecast, worst, rest))
-    push(key="table", value=text.splitlines())
-    return text
+    return Texts(
+        summarize_forecast(forecast, shown, rest),
+        summarize_forecast_folded(forecast, worst, rest),
+    )

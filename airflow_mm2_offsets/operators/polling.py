@@ -1,7 +1,7 @@
-"""The base of the operators and sensors that wait.
+"""The bases of the operators and sensors that wait.
 
-``StopSparkStreamingOperator`` and the sensors inherit it. They wait in the triggerer, or in the
-worker if ``deferrable`` is off; the same trigger polls in both places.
+They wait in the triggerer, or in the worker if ``deferrable`` is off; the same trigger polls in
+both places. ``PollingTask`` is the base of operators, ``PollingSensor`` that of sensors.
 """
 
 import time
@@ -42,6 +42,8 @@ class DeferrablePolling(BaseOperator):
     """Airflow's class of that error: it decides about retries."""
     timeout: float
     """Seconds to wait at most."""
+    default_timeout: ClassVar[float] = 600.0
+    """``timeout``, unless the task is told otherwise."""
 
     operator_extra_links = page_links("run")
 
@@ -58,12 +60,15 @@ class DeferrablePolling(BaseOperator):
         Raises:
             ConfigurationError: It holds something else.
         """
-        value = getattr(self, field)
-        if value in {None, "", "None"}:  # Jinja writes a param that is null as "None"
+        return self.parse_seconds(field, getattr(self, field))
+
+    def parse_seconds(self, field: str, value: Any) -> float | None:  # noqa: ANN401 - of any kind
+        """Return a value of seconds that a template may have rendered; see ``seconds``."""
+        if value in (None, "", "None"):  # Jinja writes a param that is null as "None"
             return None
         try:
             seconds = float(value)
-        except ValueError:
+        except (TypeError, ValueError):
             seconds = -1.0
         if not 0 <= seconds < float("inf"):
             raise ConfigurationError(
@@ -126,3 +131,21 @@ class DeferrablePolling(BaseOperator):
         """
         text = f"waited {self.timeout:.0f} s for {self.wait_for}: {missing}"
         return final(self.error(text), self.timeout_kind)
+
+
+class PollingTask(DeferrablePolling):
+    """The base of operators that wait.
+
+    Args:
+        timeout: Seconds to wait at most; None: 600, or as the operator says.
+        poll_interval: Seconds between two looks.
+        kwargs: See ``DeferrablePolling``.
+    """
+
+    def __init__(
+        self, *, timeout: float | None = None, poll_interval: float = 2.0, **kwargs: Any
+    ) -> None:
+        """Keep the settings."""
+        super().__init__(**kwargs)
+        self.timeout = self.default_timeout if timeout is None else timeout
+        self.poll_interval = poll_interval

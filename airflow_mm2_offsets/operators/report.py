@@ -1,263 +1,247 @@
-"""The last step: it writes down what a failover did, and fails where the failover failed."""
+"""The last step: it takes a failed move back, writes down what was done, and fails if it failed."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperator, Context
 
-from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.core.report import FailoverReport, Step, outcome
-from airflow_mm2_offsets.errors import ConfigurationError, StopError
-from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.core.report import MoveReport, Step
+from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.logins import without_login, without_logins
+from airflow_mm2_offsets.moves.move import Move, Mover
+from airflow_mm2_offsets.moves.status import MoveStatus, status_of, status_of_drill
 from airflow_mm2_offsets.observability import emit_report
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.links import page_links
-from airflow_mm2_offsets.operators.locking import is_locked, places_of
+from airflow_mm2_offsets.operators.links import PROBLEM, page_links
+from airflow_mm2_offsets.operators.moving import MoveArgument, mover_of, request_of, to_template
+from airflow_mm2_offsets.operators.rollback import WITHDRAW, give_up, parse_on_failure
 from airflow_mm2_offsets.operators.run_facts import (
     as_mapping,
     attempt,
     run_facts,
-    sentences,
     steps_of,
     write_report,
 )
-from airflow_mm2_offsets.operators.settings import check_location, given, is_true
-from airflow_mm2_offsets.spark.fence import FenceState
-from airflow_mm2_offsets.spark.lock import new_lock, release_lock
-from airflow_mm2_offsets.spark.lock_moved import mark_lock_moved
-from airflow_mm2_offsets.spark.rollback import FailoverRun, handed_over
+from airflow_mm2_offsets.operators.translate import NOTE
 
-RESULTS = (
-    *("stopped", "plan", "forecast", "approval", "started", "verified", "drill", "rollback"),
-)
-"""The arguments that hold what other tasks returned; the report has each under its name."""
-NOT_WRITTEN = "This report was not written to a file: it is only here, in XCom."
-"""The remark of a dry run."""
+OF_DRILL: Mapping[str, str] = {"verified": "verify", "drill": "tear_down"}
+"""The results of a drill in its report, and the tasks that return them."""
+HANDED_OVER = frozenset({"handed over", "moved"})
+"""The states of a move that can't be taken back."""
 
 
 class ReportFailoverOperator(BaseOperator):
-    """Writes one report of a failover to storage and XCom, and fails if a task of it failed.
+    """Takes back a move that has failed before its hand-over, and writes one report of it.
 
-    Give it the trigger rule ``all_done``. It reports what is there: a task that was skipped or has
-    failed leaves its part empty, and a storage that does not answer is a remark. It then fails
-    without a retry, with the names of the failed tasks, so that the DAG run is red. At the end of a
-    run it also releases the run's lock, unless the job has stopped and is neither moved nor rolled
-    back.
+    Of a drill it says what a move would cost: records, and seconds until the first batch.
+
+    Its trigger rule is ``all_done``. It reports what is there: a storage that does not answer is a
+    remark. Where a task of the move failed, it fails, too, without a retry and with the names of
+    those tasks, so that the DAG run is red.
 
     Args:
-        mode: The failover's.
-        source_folder: The job's folder on the source.
-        target_folder: Its folder on the target.
-        checkpoint: The source job's checkpoint location; None: no lock is released.
-        target_checkpoint: The target job's checkpoint location.
-        control: The source job's control location; None where it has none.
-        request_id: The stop, as ``StopSparkStreamingOperator`` has it.
-        reports: The folder of reports; None: only XCom has it. The files are named after the run.
-        locks: The folder of locks, where the failover has one.
-        stopped: What the tasks returned; None where they did not succeed. ``approval`` is of
-            ``ApproveFailoverOperator``, ``verified`` of ``ReconcileOperator``, ``rollback`` of
-            ``RollbackFailoverOperator``.
-        plan: The same.
-        forecast: The same.
-        approval: The same.
-        started: The same.
-        verified: The same.
-        drill: The same.
-        rollback: The same.
-        mm2_conn_id: Id of the connection, for the metrics.
-        intents: Of a dry run, what each step would have done, as sentences.
-        is_dry_run: Write no file and release no lock: the report is in XCom only. May be a
-            templated string.
+        move: What is moved, and how.
+        on_failure: What is taken back: see ``RollbackFailoverOperator``. May be a templated string.
+        reports: The folder of reports; by default ``reports`` in the folder where the journal is.
+        results: What further tasks returned, by their names in the report. A drill's are there in
+            any case: ``verified`` and ``drill``, of its tasks ``verify`` and ``tear_down``.
 
     Returns:
         The report. The XCom ``summary`` has it in Markdown.
 
     Raises:
-        AirflowFailException: A task of the failover failed.
+        AirflowFailException: A task of the move failed.
+        ConfigurationError: ``on_failure`` is another word.
     """
 
     operator_extra_links = page_links("report")
-    template_fields: Sequence[str] = (
-        *("mode", "source_folder", "target_folder", "checkpoint", "target_checkpoint", "control"),
-        *("request_id", "reports", "locks", "intents", "mm2_conn_id", "is_dry_run", *RESULTS),
-    )
+    template_fields: Sequence[str] = ("move", "on_failure", "reports", "results")
 
     def __init__(
         self,
         *,
-        mode: str = FailoverMode.PLANNED.value,
-        source_folder: str | None = None,
-        target_folder: str | None = None,
-        checkpoint: str | None = None,
-        target_checkpoint: str | None = None,
-        control: str | None = None,
-        request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
+        move: MoveArgument,
+        on_failure: str = WITHDRAW,
         reports: str | None = None,
-        locks: str | None = None,
-        stopped: Mapping[str, Any] | None = None,
-        plan: Mapping[str, Any] | None = None,
-        forecast: Mapping[str, Any] | None = None,
-        approval: Mapping[str, Any] | None = None,
-        started: Mapping[str, Any] | None = None,
-        verified: Mapping[str, Any] | None = None,
-        drill: Mapping[str, Any] | None = None,
-        rollback: Mapping[str, Any] | None = None,
-        intents: Sequence[Any] | None = None,
-        mm2_conn_id: str | None = None,
-        is_dry_run: bool | str = False,
+        results: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
         super().__init__(**{"trigger_rule": "all_done", **kwargs})
-        self.mode = mode
-        self.source_folder = source_folder
-        self.target_folder = target_folder
-        self.checkpoint = checkpoint
-        self.target_checkpoint = target_checkpoint
-        self.control = control
-        self.request_id = request_id
+        self.move = to_template(move)
+        self.on_failure = on_failure
         self.reports = reports
-        self.locks = locks
-        self.stopped = stopped
-        self.plan = plan
-        self.forecast = forecast
-        self.approval = approval
-        self.started = started
-        self.verified = verified
-        self.drill = drill
-        self.rollback = rollback
-        self.intents = intents
-        self.mm2_conn_id = mm2_conn_id
-        self.is_dry_run = is_dry_run
+        self.results = results
 
     @fails_at_once()
     def execute(self, context: Context) -> dict[str, Any]:
-        """Collect, write and release; then fail where the failover failed."""
+        """Take back, collect and write; then fail where the move failed."""
         remarks: list[str] = []
-        report = self._report(context, remarks)
-        remarks += self._release_lock(report)
-        document: dict[str, Any] = without_logins(report.to_json() | {"remarks": remarks})
+        none: tuple[Step, ...] = ()
+        if _is_last_try(context):
+            steps = attempt(lambda: steps_of(context), none, "the states of the tasks", remarks)
+        else:
+            steps = steps_of(context)
+        mover = mover_of(self, context)
+        failed = _failed(steps, mover.find())
+        rollback = self._take_back(context, mover, remarks) if failed else None
+        note = self._note(context, mover, steps)
+        status = self._status(mover, failed, steps, note)
+        if failed:
+            cause = attempt(lambda: _cause(context, failed), failed[0], "the cause", remarks)
+            status = status.with_cause(cause)
+        report = self._report(
+            context, status, steps=steps, rollback=rollback, note=note, remarks=remarks
+        )
+        document: dict[str, Any] = without_logins(report.to_json())
         summary = without_login(report.to_markdown())
-        document["files"] = self._write(context, document, summary, remarks)
+        if not request_of(self).is_dry_run:
+            document["files"] = self._write(
+                context, mover, document, summary=summary, remarks=remarks
+            )
         document["remarks"] = without_logins(remarks)
-        self.log.info("%s", summary)
-        emit_report(document | {"mm2_conn_id": self.mm2_conn_id})
+        self.log.info("%s", "\n".join(status.to_lines()))
+        if not request_of(self).is_dry_run:
+            of_move = {"policy": mover.policy.name, "mm2_conn_id": mover.job.mm2_conn_id}
+            emit_report(document | of_move)
         context["ti"].xcom_push(key="summary", value=summary)
-        if report.failed:
+        if failed:
             # What a failed task returns is lost.
             context["ti"].xcom_push(key="return_value", value=document)
             raise AirflowFailException(
-                f"the failover failed in {', '.join(report.failed)} ({report.outcome.value}): "
-                f"{' '.join(document['next'])} See the report in this task's XCom summary"
+                f"the move failed in {', '.join(failed)} ({status.state}): "
+                f"{' '.join(report.next)} See the report in this task's XCom summary"
             )
         return document
 
-    def parse_settings(self) -> None:
-        """Raise ConfigurationError where a folder can't be opened from here.
+    def parse_settings(self) -> str:
+        """Return ``on_failure``.
 
-        The report itself is made in any case.
+        Raises:
+            ConfigurationError: It is another word.
         """
-        check_location(self, "reports")
-        check_location(self, "locks")
+        return parse_on_failure(self.task_id, self.on_failure)
 
-    def _report(self, context: Context, remarks: list[str]) -> FailoverReport:
-        none: tuple[Step, ...] = ()
-        steps = attempt(lambda: steps_of(context), none, "the states of the tasks", remarks)
-        is_handed_over = attempt(
-            self._is_handed_over, otherwise=None, what="the fence or claim", remarks=remarks
-        )
-        is_fenced = attempt(self._is_fenced, otherwise=False, what="the fence", remarks=remarks)
-        remarks += [NOT_WRITTEN] if self._is_dry_run() else []
-        mode, intents = str(self.mode), tuple(sentences(self.intents))
-        return FailoverReport(
-            mode=mode,
-            outcome=outcome(
-                mode,
-                steps,
-                is_handed_over=is_handed_over,
-                is_fenced=is_fenced,
-                is_dry_run=self._is_dry_run() or bool(intents),
-                rollback=as_mapping(self.rollback),
-            ),
+    def _take_back(
+        self, context: Context, mover: Mover, remarks: list[str]
+    ) -> dict[str, Any] | None:
+        """Take the move back, unless its job is handed over; a failure is a remark."""
+        choice = self.parse_settings()
+        if request_of(self).leaves_job_alone or status_of(mover.find()).state in HANDED_OVER:
+            return None
+        try:
+            return give_up(context, mover, choice)
+        except Mm2OffsetsError as error:
+            # Without a report nobody would know what to do.
+            if error.retryable and not _is_last_try(context):
+                raise
+            remarks.append(f"The move was not taken back: {error}")
+            return None
+
+    def _note(self, context: Context, mover: Mover, steps: tuple[Step, ...]) -> Mapping[str, Any]:
+        """Return the numbers and summaries of plan and forecast, as the translation noted them."""
+        if request_of(self).leaves_job_alone:
+            return _pulled(context, steps, "translate", key=NOTE) or {}
+        return {"summaries": mover.find().noted("summaries")}
+
+    def _status(
+        self,
+        mover: Mover,
+        failed: Sequence[str],
+        steps: tuple[Step, ...],
+        note: Mapping[str, Any],
+    ) -> MoveStatus:
+        """Return the status; of a drill with what a move would cost."""
+        status = status_of(mover.find())
+        if mover.policy.leaves_job_alone:
+            numbers = {**(note.get("numbers") or {}), **_seconds_to_start(steps)}
+            status = status_of_drill(mover.find(), has_failed=bool(failed), numbers=numbers)
+        return status
+
+    def _report(
+        self,
+        context: Context,
+        status: MoveStatus,
+        *,
+        steps: tuple[Step, ...],
+        rollback: Mapping[str, Any] | None,
+        note: Mapping[str, Any],
+        remarks: list[str],
+    ) -> MoveReport:
+        results = {name: as_mapping(value) for name, value in (self.results or {}).items()}
+        if request_of(self).how.leaves_job_alone:
+            results |= {name: _pulled(context, steps, task) for name, task in OF_DRILL.items()}
+            remarks += filter(None, [(results["drill"] or {}).get("moved")])
+        return MoveReport(
+            status=status.to_json(),
+            lines=status.to_lines(),
             run=attempt(lambda: run_facts(context), {}, "the DAG run", remarks),
-            folders={"source": given(self.source_folder), "target": given(self.target_folder)},
             steps=steps,
-            results={name: as_mapping(getattr(self, name)) for name in RESULTS},
-            intents=intents,
+            rollback=rollback,
+            summaries=note.get("summaries") or {},
+            results=results,
             remarks=tuple(remarks),
         )
 
-    def _is_dry_run(self) -> bool:
-        with suppress(ConfigurationError):  # the first task refuses it, and a report is made
-            return is_true(self, "is_dry_run")
-        return False
-
-    def _is_handed_over(self) -> bool | None:
-        if (run := self._failover()) is None:
-            return False
-        try:
-            return handed_over(run) is not None
-        except StopError:  # the storage of the source may be what is lost
-            return handed_over(replace(run, control=None)) is not None
-
-    def _is_fenced(self) -> bool:
-        run = self._failover()
-        return run is not None and run.fence() is not None
-
-    def _is_fenced_as_moved(self) -> bool:
-        """Tell whether a fence keeps the job from being moved again; its storage may be lost."""
-        run = self._failover()
-        try:
-            fence = run.fence() if run is not None else None
-        except StopError:
-            return False
-        return fence is not None and fence.state is FenceState.MOVED
-
-    def _failover(self) -> FailoverRun | None:
-        """Return the run that may have stopped and moved the job; None for a drill."""
-        target, control = given(self.target_checkpoint), given(self.control)
-        if target is None or str(self.mode) == FailoverMode.DRILL:
-            return None
-        return FailoverRun(
-            request_id=self.request_id,
-            control=storage_path(control) if control else None,
-            target_checkpoint=storage_path(target),
-        )
-
-    def _release_lock(self, report: FailoverReport) -> list[str]:
-        """Release the run's lock, and return why it stays, as sentences."""
-        if (checkpoint := given(self.checkpoint)) is None or self._is_dry_run():
-            return []
-        if report.outcome == "failed_before_handover":
-            return ["The run keeps its lock on the job, because its job has stopped."]
-        remarks: list[str] = []
-
-        def release() -> None:
-            target = self.target_checkpoint
-            places = places_of(checkpoint=checkpoint, target_checkpoint=target, locks=self.locks)
-            is_moved = report.outcome in {"moved", "failed_after_handover"}
-            if is_moved and is_locked(self.control, self.locks) and not self._is_fenced_as_moved():
-                lock = new_lock(self.request_id, str(self.mode))
-                moved_to = given(self.target_folder) or str(target)
-                remarks.extend(mark_lock_moved(places, lock, moved_to, source_may_be_gone=True))
-            else:
-                release_lock(places, self.request_id, source_may_be_gone=True)
-
-        attempt(release, None, "the lock", remarks)
-        return remarks
-
     def _write(
-        self, context: Context, document: Mapping[str, Any], summary: str, remarks: list[str]
+        self,
+        context: Context,
+        mover: Mover,
+        document: Mapping[str, Any],
+        *,
+        summary: str,
+        remarks: list[str],
     ) -> list[str]:
         """Write both files, and return where they are."""
-        if (folder := given(self.reports)) is None or self._is_dry_run():
-            return []
+        folder = self.reports or f"{mover.job.journal}.reports"
+        move = mover.find()
 
         def write() -> list[str]:
-            return write_report(folder, context, document, summary, distinct=self.request_id)
+            return write_report(
+                folder, context, document, summary, distinct=f"{move.job.name} {move.request_id}"
+            )
 
         none: list[str] = []
         return attempt(write, none, f"the report is only in XCom: {folder}", remarks)
+
+
+def _is_last_try(context: Context) -> bool:
+    instance: Any = context["ti"]
+    return bool(instance.try_number > (instance.max_tries or 0))
+
+
+def _pulled(
+    context: Context, steps: tuple[Step, ...], name: str, key: str = "return_value"
+) -> dict[str, Any] | None:
+    """Return an XCom of a task before this one; None where there is none."""
+    task_ids = [each.task_id for each in steps if each.name == name]
+    if not task_ids:
+        return None
+    instance: Any = context["ti"]
+    value = instance.xcom_pull(task_ids=task_ids[0], key=key, map_indexes=instance.map_index)
+    return as_mapping(value)
+
+
+def _cause(context: Context, failed: Sequence[str]) -> str:
+    """Return why the first task failed, by the message that it has kept."""
+    instance: Any = context["ti"]
+    message = instance.xcom_pull(task_ids=failed[0], key=PROBLEM, map_indexes=instance.map_index)
+    if isinstance(message, str):
+        return f"{failed[0]}: {message}"
+    return f"{', '.join(failed)} failed; its log says why"
+
+
+def _seconds_to_start(steps: tuple[Step, ...]) -> dict[str, int]:
+    """Return how long a copy took from its start to its first batch, if Airflow tells."""
+    known = {each.name: each.seconds for each in steps if each.seconds is not None}
+    if not {"start_drill", "wait_started"} <= known.keys():
+        return {}
+    return {"seconds_to_first_batch": round(known["start_drill"] + known["wait_started"])}
+
+
+def _failed(steps: tuple[Step, ...], move: Move) -> list[str]:
+    """Return which tasks failed; where Airflow does not tell, the journal does."""
+    states = ("failed", "upstream_failed")  # in a mapped group only the latter shows
+    failed = ([each.task_id for each in steps if each.state == state] for state in states)
+    unfinished = [f"a step after {move.last.event!r}"] if move.is_under_way and move.last else []
+    return next(filter(None, failed), unfinished)

@@ -1,7 +1,7 @@
 """Refuses a key of a DAG run's conf that no param has, before anything is done.
 
 Airflow takes such a key in silence: with ``dryrun`` in place of ``dry_run`` a job would be moved.
-``check``, ``read_manifest`` and the first tasks of the example DAGs call it.
+``check``, ``preview`` of a fleet and the first tasks of the example DAGs call it.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """What Airflow tells a task about its run and about the other tasks; the report asks for it."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, TypeVar
@@ -11,7 +11,6 @@ from airflow.providers.common.compat.sdk import Context
 from airflow_mm2_offsets.core.report import Step, order_steps
 from airflow_mm2_offsets.errors import StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
-from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.storage import write_text
 
 T = TypeVar("T")
@@ -124,13 +123,3 @@ def attempt(get: Callable[[], T], otherwise: T, what: str, remarks: list[str]) -
 def as_mapping(value: object) -> dict[str, Any] | None:
     """Return what a task returned; None where it was skipped or failed."""
     return {**value} if isinstance(value, Mapping) else None
-
-
-def sentences(values: object) -> list[str]:
-    """Return the sentences of a dry run; a task that was skipped has none."""
-    found = []
-    for value in values if isinstance(values, Sequence) and not isinstance(values, str) else ():
-        sentence = value.get("intent") if isinstance(value, Mapping) else value
-        if text := given(sentence):
-            found.append(text)
-    return found

@@ -4,24 +4,27 @@
 would hide a value everywhere, such as a topic's name that is also an argument of a transform.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_mm2_offsets.connect.redaction import shown
 from airflow_mm2_offsets.kafka.redaction import STARS
 
+_PLAIN: Final = frozenset({"topics", "topics_exclude", "groups", "name", "kinds"})
+"""The fields of a description that are no settings."""
+
 
 class SecretSettings(BaseOperator):
-    """The base of an operator whose fields hold settings of connectors.
+    """The base of an operator with a field that describes connectors, as ``MirrorDescription``.
 
-    Once they are rendered, the fields show stars for what may be a secret; ``rendered`` returns
-    the settings themselves.
+    Once it is rendered, the field shows stars for what may be a secret; ``rendered`` returns the
+    description itself.
     """
 
     secret_fields: tuple[str, ...] = ()
-    """The template fields that hold settings by name."""
+    """The template fields that hold such a description."""
 
     def __init__(self, **kwargs: Any) -> None:
         """Begin with nothing rendered."""
@@ -30,7 +33,7 @@ class SecretSettings(BaseOperator):
         self._rendered: dict[str, Any] = {}
 
     def rendered(self, field: str) -> Any:  # noqa: ANN401 - of any kind
-        """Return a field's settings, with their secrets."""
+        """Return a field's description, with its secrets."""
         return self._rendered.get(field, getattr(self, field))
 
     def _do_render_template_fields(self, *args: Any, **kwargs: Any) -> None:
@@ -46,7 +49,23 @@ class SecretSettings(BaseOperator):
             setattr(self, field, _shown(self._rendered[field]))
 
 
-def _shown(settings: object) -> object:
-    if isinstance(settings, Mapping):
-        return {str(name): shown(str(name), value) for name, value in settings.items()}
-    return settings and STARS
+def _shown(mirror: object) -> object:
+    """Return a description as it may be shown; an unknown field may be misspelt settings."""
+    if not isinstance(mirror, Mapping):
+        return mirror and STARS
+    return {
+        str(name): value
+        if name in _PLAIN
+        else _each(value, _settings if name == "settings_of" else shown)
+        for name, value in mirror.items()
+    }
+
+
+def _settings(_: str, settings: object) -> object:
+    return _each(settings, shown)
+
+
+def _each(values: object, show: Callable[[str, Any], object]) -> object:
+    if isinstance(values, Mapping):
+        return {str(name): show(str(name), value) for name, value in values.items()}
+    return values and STARS

@@ -1,15 +1,14 @@
 """Reads the fields of operators that may be templated strings."""
 
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_mm2_offsets.core.mode import FailoverMode
-from airflow_mm2_offsets.errors import ConfigurationError, did_you_mean
+from airflow_mm2_offsets.errors import ConfigurationError, PositionError, as_class
 from airflow_mm2_offsets.hooks.storage import storage_path
-
-_SHARED_TRUTHS = (
-    *("is_dry_run", "exchanged", "source_is_gone", "changed_records"),
-    *("note_ids", "skip_damaged", "honours_drill", "show_keys"),
-)
+from airflow_mm2_offsets.spark.job_positions import JobPositions, parse_job_positions
 
 _TRUTH = {"true": True, "false": False, "": False, "none": False}
 """Jinja writes a param that is null as ``None``."""
@@ -34,39 +33,26 @@ def parse_truth(task_id: str, field: str, value: object) -> bool:
         ) from error
 
 
-def parse_mode(task_id: str, value: object) -> FailoverMode:
-    """Return the mode of a failover.
+def parse_mapping(task: BaseOperator, field: str, names: Collection[str]) -> Mapping[str, Any]:
+    """Return a field that is a mapping with some of ``names``, or the same as JSON text.
 
     Raises:
-        ConfigurationError: It names no mode.
+        ConfigurationError: It is something else, or a name is unknown.
     """
-    try:
-        return FailoverMode(str(value))
-    except ValueError as error:
-        modes = [*FailoverMode]
-        similar = did_you_mean(str(value), modes, otherwise="")
+    given_value = value = getattr(task, field)
+    if isinstance(value, str):
+        try:
+            value = json.loads(value) if given(value) else None
+        except ValueError:
+            value = given_value
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or set(value) - set(names):
         raise ConfigurationError(
-            f"task {task_id}: mode is {value!r}; {similar}{similar and ' '}give one of "
-            f"{', '.join(modes)}"
-        ) from error
-
-
-def check_mode(task: BaseOperator) -> None:
-    """Raise ConfigurationError where a task has a failover's mode that names none."""
-    if "mode" in task.template_fields:  # a sensor's mode is Airflow's
-        parse_mode(task.task_id, getattr(task, "mode", None))
-
-
-def parse_common_settings(task: BaseOperator) -> None:
-    """Parse the settings that tasks of a failover share, as far as a task has them.
-
-    Raises:
-        ConfigurationError: One is invalid.
-    """
-    for field in _SHARED_TRUTHS:
-        if hasattr(task, field):
-            is_true(task, field)
-    check_mode(task)
+            f"task {task.task_id}: {field} is {given_value!r}; give a mapping, or JSON, with names "
+            f"of {', '.join(names)}"
+        )
+    return value
 
 
 def whole_number(task: BaseOperator, field: str) -> int:
@@ -104,11 +90,23 @@ def given(value: object) -> str | None:
     return None if value is None or str(value) in {"", "None"} else str(value)
 
 
-def leaves_job_alone(task: BaseOperator) -> bool:
-    """Tell whether the source job runs on, and nothing of it may be changed: drill and dry run.
+def positions_of(task: BaseOperator) -> JobPositions:
+    """Return a task's field ``positions``; see ``parse_job_positions``.
 
     Raises:
-        ConfigurationError: The task's ``mode`` or ``is_dry_run`` is invalid.
+        PositionError: It is something else.
     """
-    mode = parse_mode(task.task_id, getattr(task, "mode", FailoverMode.PLANNED))
-    return mode is FailoverMode.DRILL or is_true(task, "is_dry_run")
+    try:
+        return parse_job_positions(getattr(task, "positions", None))
+    except PositionError as error:
+        message = f"task {task.task_id}: positions: {error}"
+        raise as_class(PositionError, error, message) from error
+
+
+def given_positions(task: BaseOperator) -> JobPositions | None:
+    """Return ``positions`` that a user may have given a task; None if there are none.
+
+    Raises:
+        PositionError: They are something else.
+    """
+    return None if getattr(task, "positions", None) in (None, "", "None") else positions_of(task)

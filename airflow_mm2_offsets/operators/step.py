@@ -1,4 +1,4 @@
-"""Finds what a call of an operator's method belongs to: run, mode and connection."""
+"""Finds what a call of an operator's method belongs to: run, policy and connection."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import POLICIES
 from airflow_mm2_offsets.observability import Step
 
 BEGAN = "mm2_offsets_began"
@@ -37,7 +37,7 @@ def find_step(arguments: Sequence[object]) -> Step | None:
         run_id=run_id,
         task_id=task_id,
         began=float(carried) if carried is not None else _began(operator, context),
-        mode=_mode(operator, context),
+        policy=_policy(operator, context),
         conn_id=None if conn_id is None else str(conn_id),
     )
 
@@ -54,10 +54,12 @@ def _began(operator: BaseOperator, context: Mapping[str, Any]) -> float:
     return time.time()
 
 
-def _mode(operator: BaseOperator, context: Mapping[str, Any]) -> str | None:
-    """Return the mode that the operator or the DAG's params name; a sensor's ``mode`` is none."""
+def _policy(operator: BaseOperator, context: Mapping[str, Any]) -> str | None:
+    """Return the policy that the operator, its move or the DAG's params name."""
+    move = getattr(operator, "move", None)
+    of_move = move.get("policy") if isinstance(move, Mapping) else None
     params: Mapping[str, Any] = context.get("params") or {}
-    for mode in (getattr(operator, "mode", None), params.get("mode")):
-        if isinstance(mode, str) and mode in set(FailoverMode):
-            return str(mode)
+    for policy in (of_move, getattr(operator, "policy", None), params.get("policy")):
+        if isinstance(policy, str) and policy in POLICIES:
+            return policy
     return None

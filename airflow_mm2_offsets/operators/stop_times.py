@@ -6,7 +6,6 @@ from airflow_mm2_offsets.errors import ConfigurationError
 def check_times(
     task_id: str,
     *,
-    can_be_asked: bool,
     heartbeat_timeout: float | None,
     kill_after: float | None,
     timeout: float,
@@ -14,14 +13,8 @@ def check_times(
     """Raise where a stop could never be proved; all durations are seconds.
 
     Raises:
-        ConfigurationError: The job can be neither asked nor killed, or the wait ends before
-            ``heartbeat_timeout`` has passed.
+        ConfigurationError: The wait ends before ``heartbeat_timeout`` has passed.
     """
-    if not can_be_asked and kill_after is None:
-        raise ConfigurationError(
-            f"task {task_id}: a job without a control location can't be asked to stop; "
-            f"give control, or kill_after to have it killed"
-        )
     name, limit = ("timeout", timeout) if kill_after is None else ("kill_after", kill_after)
     if heartbeat_timeout is not None and heartbeat_timeout >= limit:
         raise ConfigurationError(

@@ -71,8 +71,7 @@ def find_problems(
         *_or_error(partial(_cluster_problems, pair.source)),
         *_or_error(partial(_cluster_problems, pair.target)),
     ]
-    if pair.connect:
-        problems += _or_error(partial(_connect_problems, pair, pair.connect, positions))
+    problems += find_connect_problems(pair, positions)
     if problems:
         return problems
     if problems := job_cluster_problems(pair, reads_from):
@@ -134,6 +133,13 @@ def _addresses(cluster: KafkaCluster) -> set[str]:
 
 def _configured(cluster: KafkaCluster) -> set[str]:
     return {server.strip() for server in str(cluster.config[BOOTSTRAP_SERVERS]).split(",")}
+
+
+def find_connect_problems(pair: ClusterPair, positions: Positions) -> list[str]:
+    """Return why MirrorMaker 2 does not copy, as Connect says: each a sentence with what to do."""
+    if pair.connect is None:
+        return []
+    return _or_error(partial(_connect_problems, pair, pair.connect, positions))
 
 
 def _connect_problems(pair: ClusterPair, connect: ConnectClient, positions: Positions) -> list[str]:

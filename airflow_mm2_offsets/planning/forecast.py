@@ -12,7 +12,6 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Direction, FailoverPlan
 from airflow_mm2_offsets.core.forecast import FactAge, FailoverForecast, ForecastRequest
 from airflow_mm2_offsets.core.forecast_rules import RATE_FACTOR
-from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError, PlanError
 from airflow_mm2_offsets.planning.forecast_lines import Readings, forecast_partitions
@@ -144,7 +143,10 @@ def _read(
     lost_at: int,
 ) -> Readings:
     plans = {each.translation.topic_partition: each for each in plan.partitions}
-    facts = read_copy_facts(pair, plans, lost, PlanOptions(archive=archive), iso_time(now))
+    is_way_home = pair.direction is Direction.EXCHANGED
+    # The archive is of MirrorMaker 2's source: on the way home, that is the job's target.
+    options = PlanOptions(archive=None if is_way_home else archive)
+    facts = read_copy_facts(pair, plans, lost, options, iso_time(now))
     # The source before the target: what is copied meanwhile only makes the ranges wider.
     ends = read_source_ends(pair, plans, lost)
     firsts = {
@@ -162,8 +164,8 @@ def _read(
         uncopied=uncopied,
         undecided_from=read_undecided(pair, plans),
         is_archive_alone=plan.syncs_as_of is not None,
-        source_stays=request.mode is not FailoverMode.DISASTER,
-        is_way_home=pair.direction is Direction.EXCHANGED,
+        source_stays=not request.policy.source_may_be_lost,
+        is_way_home=is_way_home,
     )
 
 
@@ -192,7 +194,7 @@ def _assumptions(
     else:
         yield "The copies keep offsets and order: all before the target's end is copied."
     if is_live:
-        if request.mode is not FailoverMode.DISASTER:
+        if not request.policy.source_may_be_lost:
             yield "The source stays until MirrorMaker 2 has copied the rest of its records."
         return
     yield "The source stays lost: MirrorMaker 2 copies nothing more from it."

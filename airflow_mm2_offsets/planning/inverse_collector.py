@@ -1,4 +1,4 @@
-"""Collects the evidence for the way home by an exchanged pair; ``plan`` calls it.
+"""Collects the evidence for the way home by the same syncs; ``plan`` calls it.
 
 The pair's source is B, which the job leaves; its target is A, where MirrorMaker 2 copies from.
 """
@@ -192,7 +192,7 @@ def collect_for_way_home(
     *,
     connectors: Collection[str] | None = None,
 ) -> tuple[InverseCollector, SyncsSnapshot]:
-    """Read the syncs and the evidence for the way home by an exchanged pair.
+    """Read the syncs and the evidence for the way home by the same syncs.
 
     Raises:
         ClusterUnreachableError: A cluster does not answer, or is not to be asked.
@@ -218,7 +218,7 @@ def check_first_plan(first: FailoverPlan, pair: ClusterPair, ids: PairIds) -> No
 
     Args:
         first: The plan; ``read_plan`` has refused it if it was damaged or edited.
-        pair: The exchanged pair.
+        pair: The pair towards MirrorMaker 2's source.
         ids: The current ids, as the pair sees them.
 
     Raises:
@@ -228,7 +228,7 @@ def check_first_plan(first: FailoverPlan, pair: ClusterPair, ids: PairIds) -> No
         raise PlanError(
             f"the first plan is of the direction {first.direction.value}, and this move of "
             f"{pair.direction.value}: a first plan leads away as MirrorMaker 2 copies, and counts "
-            f"only on the way home by an exchanged pair",
+            f"only on the way home by the same syncs",
             setting="first_plan",
         )
     for change in first.ids.changes(PairIds(source=ids.target, target=ids.source)):

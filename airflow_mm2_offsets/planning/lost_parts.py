@@ -34,10 +34,10 @@ log = logging.getLogger(__name__)
 PROBE_SECONDS = 4.0
 """A part that has not answered a request by then is lost; its own wait counts if it is shorter.
 
-Each task of a disaster waits this long once. A connection with TLS and a login takes eight round
-trips: 4 s leave 500 ms for each. A source that lives and is slower is left out as if it were dead.
-That costs evidence: ranges are wider, more is refused. It proves nothing: the fence, and not this
-silence, keeps the job from running twice, and the next task asks again.
+In a disaster plan and forecast wait this long, each once. A connection with TLS and a login takes
+eight round trips: 4 s leave 500 ms for each. A source that lives and is slower is left out as if it
+were dead. That costs evidence: ranges are wider, more is refused. It proves nothing: the fence, and
+not this silence, keeps the job from running twice, and the next task asks again.
 """
 
 Result = TypeVar("Result")

@@ -106,7 +106,7 @@ class PlanOptions:
     source_ends: "SourceEnds | None" = None
     """What an earlier look saw of the source's ends: see ``planning.source_ends``."""
     first_plan: "FailoverPlan | None" = None
-    """On the way home by an exchanged pair: the plan that the job was moved away with."""
+    """On the way home by the same syncs: the plan that the job was moved away with."""
 
     def __post_init__(self) -> None:
         """Refuse a time without a zone: it means different moments on different machines."""

@@ -77,7 +77,7 @@ def plan_failover(
     pending: Positions | None = None,
     options: PlanOptions = DEFAULT_OPTIONS,
 ) -> FailoverPlan:
-    """Translate a job's positions; on the way home (an exchanged pair) by the inverse rule.
+    """Translate a job's positions; on the way home (see ``ClusterPair``) by the inverse rule.
 
     Args:
         pair: The clusters.

@@ -70,16 +70,17 @@ def find_ranges(
         return None
     is_bounded = answer.low != answer.high
     end = suspect_tail(syncs, evidence)
-    rewind = rewind_after(syncs, answer.position, end)
-    duplicate = last_possible_duplicate(syncs, bracket, within=MAX_WINDOW, end=end)
-    duplicate = max(filter(None, (rewind, duplicate)), key=_downstream, default=None)
     first = bracket.before or SyncPoint(0, 0)
+    duplicate = rewind_after(syncs, answer.position, end)
     if window is not step and segments.older_low(bracket) is not None:
-        first, duplicate = window.begin, rewind
-    elif bracket.is_sync and step:
-        window = step
-    elif not is_bounded and duplicate is None:
-        return None
+        first = window.begin
+    else:
+        later = last_possible_duplicate(syncs, bracket, within=MAX_WINDOW, end=end)
+        duplicate = max(filter(None, (duplicate, later)), key=_downstream, default=None)
+        if bracket.is_sync and step:
+            window = step
+        elif not is_bounded and duplicate is None:
+            return None
     if evidence.source:
         for last in _ends(segments, window.end, duplicate):
             # Older copies count for what later steps lack: both sides show it.

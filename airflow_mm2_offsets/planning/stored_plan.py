@@ -4,8 +4,7 @@ The operators store them; whoever needs all partitions of what XCom holds calls 
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from itertools import count
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from upath import UPath
@@ -13,7 +12,6 @@ from upath import UPath
 from airflow_mm2_offsets.core.brief import LOCATION, is_brief, rows_of
 from airflow_mm2_offsets.core.plan import digest_of
 from airflow_mm2_offsets.errors import ConfigurationError, PlanError, as_class
-from airflow_mm2_offsets.locations import set_aside_name
 from airflow_mm2_offsets.storage import open_location, read_bytes
 
 OpenPlace = Callable[[str], UPath]
@@ -27,8 +25,8 @@ def _open(location: str) -> UPath:
 def whole_plan(content: Mapping[str, Any], open_place: OpenPlace = _open) -> Mapping[str, Any]:
     """Return the whole plan that an XCom holds, or that lies in the file that its brief names.
 
-    The file is the one that the brief was made of: its digest is compared. A roll-back sets the
-    plan's file aside, and it is found there. Forecasts are read in the same way.
+    The file is the one that the brief was made of: its digest is compared. Forecasts are read in
+    the same way.
 
     Args:
         content: The JSON of a plan or forecast, whole or in brief (``core.brief``).
@@ -44,27 +42,14 @@ def whole_plan(content: Mapping[str, Any], open_place: OpenPlace = _open) -> Map
         path = open_place(location)
     except ConfigurationError as error:
         raise as_class(PlanError, error, f"{location}: {error}") from error
-    problem: ValueError | None = None
-    for place in _places(path):
-        data = read_bytes(place, PlanError)
-        if data is None and place != path:
-            break
-        try:
-            return _parse(data, content["digest"])
-        except ValueError as error:
-            problem = problem or error
-    raise PlanError(
-        f"{problem}; XCom holds only the {len(rows_of(content))} worst partitions, and this "
-        f"file should hold all: clear the task that wrote this XCom, and all tasks after it",
-        file=location,
-    ) from problem
-
-
-def _places(path: UPath) -> Iterator[UPath]:
-    """Yield where a file may be: under its name, or set aside by the roll-backs of its run."""
-    yield path
-    for number in count(1):
-        yield set_aside_name(path, number)
+    try:
+        return _parse(read_bytes(path, PlanError), content["digest"])
+    except ValueError as problem:
+        raise PlanError(
+            f"{problem}; XCom holds only the {len(rows_of(content))} worst partitions, and this "
+            f"file should hold all: clear the task that wrote this XCom, and all tasks after it",
+            file=location,
+        ) from problem
 
 
 def _parse(data: bytes | None, digest: object) -> Mapping[str, Any]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from airflow.providers.common.compat.sdk import AirflowPlugin, conf
 
+from airflow_mm2_offsets.operators.links import PAGE_PATH, TAB
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -40,19 +42,18 @@ _APPS = [{"name": "MirrorMaker 2 offsets", "app": LazyApp(), "url_prefix": URL_P
 
 
 # Without a slash before it, an address is under Airflow's own path, whatever that is.
-_PAGE = f"{URL_PREFIX.removeprefix('/')}/page"
 _NAV_VIEW = {
     "name": "MirrorMaker 2",
-    "href": f"{_PAGE}/",
+    "href": f"{PAGE_PATH}/",
     "destination": "nav",
     "category": "browse",
     "url_route": "mm2-offsets",
 }
 _RUN_TAB = {
     "name": "Failover",
-    "href": f"{_PAGE}/run?dag_id={{DAG_ID}}&run_id={{RUN_ID}}",
+    "href": f"{PAGE_PATH}/run?dag_id={{DAG_ID}}&run_id={{RUN_ID}}",
     "destination": "dag_run",
-    "url_route": "mm2-offsets-run",
+    "url_route": TAB,
 }
 # Airflow shows a tab on the runs of every DAG or of none.
 _VIEWS = [_NAV_VIEW]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.readiness.answers import (
@@ -55,7 +54,7 @@ def check_producers(request: PairRequest) -> ReadinessCheck:
     after = request.pair.source.watermarks(before)
     moved = sum(after[each].high - watermarks.high for each, watermarks in before.items())
     value = f"the source's ends have moved by {moved} offsets during this check"
-    if moved > 0 and request.mode is FailoverMode.DISASTER:
-        step = "the source is alive and written to: stop its producers, or use mode planned"
+    if moved > 0 and request.policy.source_may_be_lost:
+        step = "the source is alive and written to: stop its producers, or use the policy planned"
         return warning(CheckName.ACTIVE_PRODUCERS, value, step)
     return ok(CheckName.ACTIVE_PRODUCERS, value)

@@ -62,7 +62,7 @@ blocked = partial(unknown, remedy="mend what kept it from being asked, and check
 
 
 def not_asked(name: CheckName, value: str, remedy: str = "") -> ReadinessCheck:
-    """Return a check that the mode or the settings do not need."""
+    """Return a check that the policy or the settings do not need."""
     return ReadinessCheck(name=name, status=CheckStatus.NOT_ASKED, value=value, remedy=remedy)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from airflow_mm2_offsets.archive import PairIdentity
 from airflow_mm2_offsets.archive.values import TopicIds, was_recreated
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import Policy
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError
@@ -27,12 +27,13 @@ _NAMES = (CheckName.ARCHIVE_READABLE, CheckName.ARCHIVE_AGE, CheckName.TOPIC_IDS
 
 
 def check_archive(request: PairRequest) -> Iterator[ReadinessCheck]:
-    """Yield whether the archive can be used."""
+    """Yield whether the archive can be used; it is of the pair as MirrorMaker 2 copies."""
+    request = request.mirrored
     if not request.pair.has_syncs:
         yield from _without_syncs(request)
         return
     if request.archived is None or request.archive is None:
-        yield from _without_archive(request.mode)
+        yield from _without_archive(request.policy)
         return
     location, identity = request.archive.location, _identity(request)
     try:
@@ -45,9 +46,12 @@ def check_archive(request: PairRequest) -> Iterator[ReadinessCheck]:
             yield blocked(name, "the archive can't be used")
         return
     if archived.as_of is None:
-        yield failed(CheckName.ARCHIVE_READABLE, f"there is no archive in {location}")
+        missing = f"there is no archive in {location}"
+        # A job names its archive for the disaster; a planned move does without.
+        needs_it = request.policy.source_may_be_lost
+        yield (failed if needs_it else warning)(CheckName.ARCHIVE_READABLE, missing)
         for name in _NAMES[1:]:
-            yield blocked(name, "there is no archive")
+            yield (blocked if needs_it else not_asked)(name, "there is no archive")
         return
     yield ok(CheckName.ARCHIVE_READABLE, f"{len(archived)} offset syncs in {location}")
     yield _check_age(request, archived.as_of)
@@ -69,9 +73,9 @@ def _without_syncs(request: PairRequest) -> Iterator[ReadinessCheck]:
         yield not_asked(name, value)
 
 
-def _without_archive(mode: FailoverMode) -> Iterator[ReadinessCheck]:
+def _without_archive(policy: Policy) -> Iterator[ReadinessCheck]:
     step = "archive the offset syncs (docs/archive.md), and give archive"
-    make = warning if mode is FailoverMode.DISASTER else not_asked
+    make = warning if policy.source_may_be_lost else not_asked
     yield make(CheckName.ARCHIVE_READABLE, "no archive is given", step)
     for name in _NAMES[1:]:
         yield not_asked(name, "no archive is given")

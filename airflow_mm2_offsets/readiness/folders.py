@@ -11,7 +11,6 @@ from uuid import uuid4
 
 from upath import UPath
 
-from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
@@ -22,7 +21,7 @@ from airflow_mm2_offsets.storage import list_directory, read_text, remove_file, 
 
 _ON_SOURCE = frozenset({"checkpoint", "control"})
 _WRITTEN = ("control", "checkpoint", "target_checkpoint", "plan_path")
-"""What a failover writes: the fence, notes and claims beside checkpoints, the plan."""
+"""What a failover writes: the fence, notes beside checkpoints, the plan."""
 
 
 def check_folders(request: ReadinessRequest) -> Iterator[ReadinessCheck]:
@@ -57,7 +56,7 @@ def _check_readable(request: ReadinessRequest, paths: dict[str, UPath]) -> Itera
         try:
             list_directory(path, ConfigurationError)
         except Mm2OffsetsError as error:
-            may_be_lost = request.mode is FailoverMode.DISASTER and field in _ON_SOURCE
+            may_be_lost = request.policy.source_may_be_lost and field in _ON_SOURCE
             make = unknown if may_be_lost else failed
             problems.append(make(CheckName.FOLDERS_READABLE, f"{field}: {error}"))
     yield from problems or [ok(CheckName.FOLDERS_READABLE, f"{len(paths)} folders can be listed")]
@@ -71,7 +70,7 @@ def _check_writable(request: ReadinessRequest, paths: dict[str, UPath]) -> Itera
         # A note or a claim is written beside a checkpoint.
         folder = path.parent if field.endswith("checkpoint") else path
         if (problem := _write_problem(Path(folder.path))) is not None:
-            may_be_lost = request.mode is FailoverMode.DISASTER and field in _ON_SOURCE
+            may_be_lost = request.policy.source_may_be_lost and field in _ON_SOURCE
             make = unknown if may_be_lost else failed
             problems.append(make(CheckName.FOLDERS_WRITABLE, f"{field}: {problem}"))
     stores = sorted({path.protocol for path in written.values()} - LOCAL)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from upath import UPath
 
 from airflow_mm2_offsets.core import Positions
-from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError
@@ -41,7 +40,7 @@ class Job:
 
 def read_job(request: ReadinessRequest) -> Job:
     """Read the job's checkpoint and its driver."""
-    is_disaster = request.mode is FailoverMode.DISASTER
+    is_disaster = request.policy.source_may_be_lost
     checkpoint, driver = None, _driver(request)
     notes = _notes_of(request, driver)
     substitute = request.positions if request.checkpoint is None else None

@@ -5,26 +5,20 @@ These checks read storage in the caller's thread: Airflow's connections need it.
 
 from collections.abc import Iterator
 
-from upath import UPath
-
-from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.locations import is_within
+from airflow_mm2_offsets.moves.checks import (
+    find_drill_around,
+    find_job_problems,
+    find_move_problems,
+    find_target_problems,
+)
+from airflow_mm2_offsets.moves.folders import JobFolders
 from airflow_mm2_offsets.readiness.answers import asked, failed, not_asked, unknown
 from airflow_mm2_offsets.readiness.job import Job
 from airflow_mm2_offsets.readiness.request import ReadinessRequest
-from airflow_mm2_offsets.spark.homecoming import check_home
-from airflow_mm2_offsets.spark.job_checks import (
-    find_drill_around,
-    find_fence_problems,
-    find_job_problems,
-    find_target_problems,
-)
-from airflow_mm2_offsets.spark.lock import check_unlocked
 from airflow_mm2_offsets.spark.lost_storage import why_lost
-from airflow_mm2_offsets.spark.originals import JobLocations
 from airflow_mm2_offsets.spark.sinks import SinkWriter, find_sink_problems
 
 
@@ -41,18 +35,9 @@ def check_job(request: ReadinessRequest, job: Job) -> Iterator[ReadinessCheck]:
 
     def find() -> list[str]:
         output = request.open(sink)
-        if _is_of_drill(request, output):
-            return []  # its start removes what an earlier drill has left there
         return [*find_drill_around(output), *find_sink_problems(output, writer)]
 
     yield from asked(CheckName.SINK, find, otherwise=f"{sink} drops no batch of a fresh checkpoint")
-
-
-def _is_of_drill(request: ReadinessRequest, output: UPath) -> bool:
-    """Tell whether an output lies in the folder of the drill that asks."""
-    if CheckName.DRILL_FOLDERS not in request.more or not request.target_checkpoint:
-        return False
-    return is_within(output, request.open(request.target_checkpoint).parent)
 
 
 def _check_control(request: ReadinessRequest, job: Job) -> Iterator[ReadinessCheck]:
@@ -66,8 +51,9 @@ def _check_control(request: ReadinessRequest, job: Job) -> Iterator[ReadinessChe
         return
 
     def find_other_runs() -> list[str]:
-        check_unlocked(request.open(checkpoint), request.request_id)
-        return find_fence_problems(request.open(control)) if control else []
+        if request.mover is None:
+            return []
+        return find_move_problems(request.mover, request.takes_over)
 
     yield from asked(
         CheckName.FENCE,
@@ -80,7 +66,7 @@ def _check_control(request: ReadinessRequest, job: Job) -> Iterator[ReadinessChe
         return
     yield from asked(
         CheckName.JOB_FOLDERS,
-        lambda: find_job_problems(_locations(request, control, checkpoint), job.checkpoint),
+        lambda: find_job_problems(_folders(request, control, checkpoint), job.checkpoint),
         otherwise="the folders are the job's own, and no copies",
         may_be_lost=job.is_lost,
     )
@@ -112,27 +98,17 @@ def _check_target(request: ReadinessRequest) -> Iterator[ReadinessCheck]:
     if not request.target_checkpoint:
         yield not_asked(CheckName.TARGET_FOLDERS, "no target checkpoint is given")
         return
-    if CheckName.DRILL_FOLDERS in request.more:
-        yield not_asked(CheckName.TARGET_FOLDERS, "drill_folders looks at a drill's folder")
-        return
     place = request.target_checkpoint
 
     def find() -> list[str]:
-        target, home = request.open(place), request.target_control
-        control = request.open(home) if home else None
-        run = request.request_id
-        if problems := find_drill_around(target):
-            return problems
-        if request.mode is FailoverMode.FAILBACK and control and request.from_folder:
-            check_home(target, control, request_id=run, from_folder=request.from_folder)
-            return []
-        return find_target_problems(target, control, run)
+        target = request.open(place)
+        return find_drill_around(target) or find_target_problems(target)
 
     yield from asked(CheckName.TARGET_FOLDERS, find, otherwise=f"{place} is free")
 
 
-def _locations(request: ReadinessRequest, control: str, checkpoint: str) -> JobLocations:
-    return JobLocations(
+def _folders(request: ReadinessRequest, control: str, checkpoint: str) -> JobFolders:
+    return JobFolders(
         control=request.open(control),
         checkpoint=request.open(checkpoint),
         spark_control=request.spark_control,

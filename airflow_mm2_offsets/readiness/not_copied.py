@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from airflow_mm2_offsets.core import Basis, Direction, FailoverPlan, Status, Translation
 from airflow_mm2_offsets.core.identity import ABORT_STEP
-from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.readiness.answers import MAX_LISTED, failed, ok
@@ -28,7 +27,7 @@ def part_by_wait(
     syncs that lie above the target's end are of a truncated topic, and no wait ends that.
     """
     is_forward = request.pair.direction is Direction.FORWARD
-    if request.pair.has_syncs or not is_forward or request.mode is FailoverMode.DISASTER:
+    if request.pair.has_syncs or not is_forward or request.policy.source_may_be_lost:
         return plan, ()
     waiting = tuple(
         each.translation

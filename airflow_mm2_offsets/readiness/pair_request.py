@@ -1,15 +1,15 @@
 """What the checks of the two clusters share: the pair, what of it answers, and what was read."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Positions, TopicPartition, Watermarks
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core import Direction, Positions, TopicPartition, Watermarks
+from airflow_mm2_offsets.core.policy import Policy
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
@@ -60,7 +60,7 @@ class PairRequest:
     """A question about the pair; ``pair.connect`` is None if Connect does not answer."""
 
     pair: ClusterPair
-    mode: FailoverMode
+    policy: Policy
     thresholds: Thresholds
     now: float
     """Milliseconds since 1970."""
@@ -73,10 +73,11 @@ class PairRequest:
     pending: Positions | None = None
     plan_options: PlanOptions = DEFAULT_OPTIONS
     """How the positions are to be translated, with the archive."""
+    plan_problem: str | None = None
+    """Why the plan that the job came by can't be read, on the way home."""
     notes: ClusterNotes = field(default_factory=ClusterNotes)
     """What says which cluster the positions are of."""
     patterns: JobPatterns = field(default_factory=JobPatterns)
-    argument_max_bytes: int | None = None
     syncs: Once[SyncsSnapshot]
     """The offset-syncs topic."""
     newest_syncs: "Once[list[Record]]"
@@ -90,6 +91,23 @@ class PairRequest:
     def archive(self) -> SyncArchive | None:
         """The archive of offset syncs, if one is given."""
         return self.plan_options.archive
+
+    @property
+    def mirrored(self) -> "PairRequest":
+        """The same question of the pair as MirrorMaker 2 copies, also where the job moves back."""
+        if self.pair.direction is Direction.FORWARD:
+            return self
+        other = {Part.SOURCE: Part.TARGET, Part.TARGET: Part.SOURCE}
+        positions = self.positions
+        if positions is not None:
+            naming = self.pair.naming
+            positions = {naming.target_topic(topic): of for topic, of in positions.items()}
+        return replace(
+            self,
+            pair=self.pair.mirrored,
+            reached={other.get(part, part) for part in self.reached},
+            positions=positions,
+        )
 
     def age(self, milliseconds: float) -> float:
         """Return the seconds since a time; 0 for a time in the future."""

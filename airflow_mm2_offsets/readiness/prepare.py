@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from airflow_mm2_offsets.archive import SyncArchive
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import SyncsLocation, TopicPartition, Watermarks
+from airflow_mm2_offsets.core import Direction, SyncsLocation, TopicPartition, Watermarks
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError
@@ -17,6 +17,7 @@ from airflow_mm2_offsets.kafka.sync_log import SYNCS_PARTITION
 from airflow_mm2_offsets.kafka.syncs import read_syncs
 from airflow_mm2_offsets.kafka.tail import read_newest
 from airflow_mm2_offsets.planning.ids import check_two_clusters
+from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.subscribe_pattern import JobPatterns
 from airflow_mm2_offsets.readiness.answers import failed, not_asked, ok
 from airflow_mm2_offsets.readiness.job import Job
@@ -68,20 +69,21 @@ def make_pair_request(
     if Part.CONNECT not in reached:
         pair = replace(pair, connect=None)
     archive = _open_archive(request)
+    options, plan_problem = _with_first_plan(request, pair)
     source = driver.subscribe_patterns.get(checkpoint.query_id, ()) if driver and checkpoint else ()
     pair_request = PairRequest(
         pair=pair,
-        mode=request.mode,
+        policy=request.policy,
         thresholds=request.thresholds,
         now=request.now().timestamp() * 1000,
         reached=reached,
         expected=expected,
         positions=checkpoint.positions if checkpoint else job.substitute,
         pending=checkpoint.pending if checkpoint else None,
-        plan_options=replace(request.plan_options, archive=archive),
+        plan_options=replace(options, archive=archive),
+        plan_problem=plan_problem,
         notes=job.notes,
         patterns=JobPatterns(requested=request.subscribe_pattern, source=source),
-        argument_max_bytes=request.argument_max_bytes,
         syncs=Once(lambda: read_syncs(pair.syncs_cluster, pair.syncs_topic)),
         newest_syncs=Once(
             lambda: read_newest(
@@ -92,6 +94,19 @@ def make_pair_request(
         first_ends=Once(lambda: _read_ends(pair_request)),
     )
     return pair_request
+
+
+def _with_first_plan(
+    request: ReadinessRequest, pair: ClusterPair
+) -> tuple[PlanOptions, str | None]:
+    """Return the options with the plan that the way home needs, or why it can't be read."""
+    options = request.plan_options
+    if pair.direction is not Direction.EXCHANGED or options.first_plan is not None:
+        return options, None
+    try:
+        return replace(options, first_plan=request.came_by()), None
+    except Mm2OffsetsError as error:
+        return options, str(error)
 
 
 def _open_archive(request: ReadinessRequest) -> SyncArchive | None:

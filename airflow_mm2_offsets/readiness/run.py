@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import Policy
 from airflow_mm2_offsets.core.readiness import CheckStatus, ReadinessCheck, ReadinessReport
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError
@@ -55,7 +55,7 @@ _FAMILIES = (
     ),
     _Family(
         (
-            *(CheckName.JOB_CLUSTER, CheckName.SUBSCRIBE_PATTERN, CheckName.TOPIC_LIST),
+            *(CheckName.JOB_CLUSTER, CheckName.SUBSCRIBE_PATTERN),
             CheckName.SOURCE_PARTITIONS,
             *(CheckName.TARGET_PARTITIONS, CheckName.TRANSLATION, CheckName.TARGET_RETENTION),
             CheckName.LOG_APPEND_TIME,
@@ -92,7 +92,7 @@ too, grows no younger; the forecast says what its age costs."""
 
 
 def check_readiness(request: ReadinessRequest) -> ReadinessReport:
-    """Ask everything that the mode needs, and return the report; errors are checks in it."""
+    """Ask everything that the policy needs, and return the report; errors are checks in it."""
     job, under_way = read_job(request), is_under_way(request)
     found = [*job.checks]
     found += _check_clusters(request, job, is_under_way=under_way)
@@ -101,8 +101,8 @@ def check_readiness(request: ReadinessRequest) -> ReadinessReport:
     order = {name: number for number, name in enumerate(CheckName)}
     checks = sorted(_all(found, is_under_way=under_way), key=lambda check: order[check.name])
     return ReadinessReport(
-        checks=tuple(_without_login(_by_mode(check, request.mode)) for check in checks),
-        mode=request.mode,
+        checks=tuple(_without_login(_by_policy(check, request.policy)) for check in checks),
+        policy=request.policy,
         created_at=request.now().isoformat(timespec="seconds"),
         run_id=request.request_id or None,
         is_under_way=under_way,
@@ -180,7 +180,7 @@ def _ask(family: _Family, request: PairRequest) -> list[ReadinessCheck]:
             return [blocked(name, f"{Part.CONNECT} does not answer") for name in family.names]
         return [not_asked(name, value) for name in family.names]
     needs = family.needs
-    if CheckName.TRANSLATION in family.names and request.mode is not FailoverMode.DISASTER:
+    if CheckName.TRANSLATION in family.names and not request.policy.source_may_be_lost:
         needs |= {Part.SOURCE}
     missing = sorted(needs - {*request.reached})
     if missing:
@@ -193,7 +193,7 @@ def _ask(family: _Family, request: PairRequest) -> list[ReadinessCheck]:
 
 def _why_needless(family: _Family, request: PairRequest) -> str:
     """Return why a family is not asked; empty text: it is."""
-    if request.mode is FailoverMode.DRILL and set(family.names) <= _NOT_IN_DRILL:
+    if request.policy.leaves_job_alone and set(family.names) <= _NOT_IN_DRILL:
         return "a drill stops nothing"
     if Part.SYNCS in family.needs and not request.pair.has_syncs:
         return "the copies keep offsets (mapping identity): no offset syncs are needed"
@@ -214,8 +214,8 @@ def _all(found: list[ReadinessCheck], *, is_under_way: bool) -> list[ReadinessCh
     return [*found, *(not_asked(name, value) for name in CheckName if name not in named)]
 
 
-def _by_mode(check: ReadinessCheck, mode: FailoverMode) -> ReadinessCheck:
-    if mode is not FailoverMode.DISASTER or check.status is not CheckStatus.FAILED:
+def _by_policy(check: ReadinessCheck, policy: Policy) -> ReadinessCheck:
+    if not policy.source_may_be_lost or check.status is not CheckStatus.FAILED:
         return check
     if check.name in {CheckName.SOURCE_REACHABLE, CheckName.CONNECT_REACHABLE}:
         return replace(check, status=CheckStatus.UNKNOWN)

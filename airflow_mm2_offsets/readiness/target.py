@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from airflow_mm2_offsets.core import FailoverPlan, Positions, TopicPartition, Watermarks
-from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.readiness import CheckStatus, ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import ForeignPositionsError, Mm2OffsetsError
@@ -33,12 +32,10 @@ from airflow_mm2_offsets.readiness.answers import (
 )
 from airflow_mm2_offsets.readiness.not_copied import check_waiting, part_by_wait
 from airflow_mm2_offsets.readiness.pair_request import PairRequest, Part
-from airflow_mm2_offsets.readiness.topic_list import check_topic_list
 
 _NAMES = (
     CheckName.JOB_CLUSTER,
     CheckName.SUBSCRIBE_PATTERN,
-    CheckName.TOPIC_LIST,
     CheckName.SOURCE_PARTITIONS,
     CheckName.TARGET_PARTITIONS,
     CheckName.TRANSLATION,
@@ -61,7 +58,6 @@ def check_target(request: PairRequest) -> Iterator[ReadinessCheck]:
             yield unknown(name, "the positions are those of another cluster")
         return
     yield from _check_patterns(request, positions)
-    yield check_topic_list(request, positions)
     partitions = [*_check_partitions(request, positions)]
     yield from partitions
     if any(each.status is CheckStatus.FAILED for each in partitions):
@@ -101,7 +97,7 @@ def _check_cluster(request: PairRequest) -> list[ReadinessCheck]:
         CheckName.JOB_CLUSTER,
         find,
         otherwise="the positions are not those of another cluster",
-        may_be_lost=request.mode is FailoverMode.DISASTER,
+        may_be_lost=request.policy.source_may_be_lost,
     )
     if not has_answered and all(each.status is CheckStatus.OK for each in found):
         return [unknown(CheckName.JOB_CLUSTER, f"{Part.SOURCE} does not answer")]
@@ -115,7 +111,7 @@ def _check_partitions(request: PairRequest, positions: Positions) -> Iterator[Re
             CheckName.SOURCE_PARTITIONS,
             lambda: source_partition_problems(pair, positions),
             otherwise="the source has the checkpoint's partitions",
-            may_be_lost=request.mode is FailoverMode.DISASTER,
+            may_be_lost=request.policy.source_may_be_lost,
         )
     else:
         yield unknown(CheckName.SOURCE_PARTITIONS, f"{Part.SOURCE} does not answer")
@@ -136,11 +132,15 @@ def _check_translation(request: PairRequest, positions: Positions) -> Iterator[R
         )
         yield unknown(CheckName.TARGET_RETENTION, "there is no plan")
         return
+    if request.plan_problem is not None:
+        yield failed(CheckName.TRANSLATION, request.plan_problem)
+        yield unknown(CheckName.TARGET_RETENTION, "there is no plan")
+        return
     has_answered, wanted = Part.SOURCE in request.reached, request.plan_options
     options = replace(wanted, read_source=wanted.read_source and has_answered)
     # A source that has answered may be half lost, or lost since. One that is known to be silent is
     # not waited for again.
-    may_lose = request.mode is FailoverMode.DISASTER and has_answered
+    may_lose = request.policy.source_may_be_lost and has_answered
     make_plan = plan_from_what_is_left if may_lose else plan_failover
     try:
         plan = make_plan(request.pair, positions, pending=request.pending, options=options)

@@ -1,4 +1,4 @@
-"""A failover that is under way: its fence stands, and its plan and its note of ids are kept.
+"""A move that is under way: its journal says so, and its plan and its note of ids are kept.
 
 These checks read storage in the caller's thread: Airflow's connections need it.
 """
@@ -10,6 +10,7 @@ from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.core.readiness import ReadinessCheck
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.errors import Mm2OffsetsError
+from airflow_mm2_offsets.moves.journal import State
 from airflow_mm2_offsets.planning.ids import read_known_ids
 from airflow_mm2_offsets.planning.plan_file import check_plan, read_plan
 from airflow_mm2_offsets.positions.checkpoint import check_cluster
@@ -24,19 +25,19 @@ from airflow_mm2_offsets.readiness.answers import (
 )
 from airflow_mm2_offsets.readiness.job import Job
 from airflow_mm2_offsets.readiness.request import ReadinessRequest
-from airflow_mm2_offsets.spark.fence import read_fence
 from airflow_mm2_offsets.spark.position_ids import check_ids, note_ids
 
 
 def is_under_way(request: ReadinessRequest) -> bool:
-    """Tell whether the run that asks has begun: its fence stands, or its plan is kept."""
+    """Tell whether the run that asks has begun to move the job."""
+    if request.mover is None:
+        return False
     try:
-        if not request.control:
-            return _kept_plan(request) is not None
-        fence = read_fence(request.open(request.control))
+        move = request.mover.find()
     except Mm2OffsetsError:  # a check reports it
         return False
-    return fence is not None and fence.request_id == request.request_id
+    last = move.last
+    return last is not None and last.move == move.number and last.state is not State.HOME
 
 
 def check_kept_ids(

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from airflow.providers.common.compat.sdk import Context
+
 from airflow_mm2_offsets.errors import ConnectError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
 from airflow_mm2_offsets.operators.connector_states import parse_state
@@ -48,7 +50,7 @@ class ConnectorStateSensor(PollingSensor):
         self.state = state
         self.mm2_conn_id = mm2_conn_id
 
-    def new_trigger(self, **times: float) -> ConnectorStateTrigger:
+    def new_trigger(self, context: Context, **times: float) -> ConnectorStateTrigger:  # noqa: ARG002
         """Return the trigger that asks Connect."""
         return ConnectorStateTrigger(
             mm2_conn_id=self.mm2_conn_id,

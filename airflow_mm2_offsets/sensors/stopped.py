@@ -1,18 +1,28 @@
 """The wait after a platform's own cancel: the checkpoint of the job must stand still."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow.providers.common.compat.sdk import Context
 
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
-from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.operators.failing import fails_at_once
-from airflow_mm2_offsets.operators.links import STOPS, page_links
-from airflow_mm2_offsets.operators.settings import given, is_true
-from airflow_mm2_offsets.operators.stop_by_word import take_word
+from airflow_mm2_offsets.operators.links import page_links
+from airflow_mm2_offsets.operators.moving import (
+    AnyContext,
+    MoveArgument,
+    find_users_word,
+    mover_of,
+    record_proof,
+    request_of,
+    run_name,
+    skip_in_dry_run,
+    to_template,
+)
+from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.sensors.polling import PollingSensor
-from airflow_mm2_offsets.spark.lost_storage import why_lost
+from airflow_mm2_offsets.spark.control import StopProof
 from airflow_mm2_offsets.triggers.cancelled import CancelledJobTrigger
 
 
@@ -29,24 +39,21 @@ class SparkStoppedSensor(PollingSensor):
     is seen by the hand-over, if the job has begun a batch by then, and not afterwards: switch the
     restarts off.
 
+    Give ``move`` as a step of a move, or ``checkpoint``.
+
     Args:
-        checkpoint: The job's checkpoint location.
         quiet_period: Seconds, more than 0, for which its files must not change. Give more than the
             job's trigger interval and the platform's time to end a driver. May be a templated
             string.
-        control: The job's control location, if it has one: its heartbeat must stand still, too.
-        trigger_interval: Your word for the longest time between two batches while the job has
-            records to read, in seconds. It counts in place of the longest gap, for a job whose
-            topics were idle; a gap that no recent batch has undercut counts all the same. May be a
-            templated string.
-        cancelled_by: What has cancelled the job, for the proof; None: the tasks directly before
-            this one.
-        cancelled_at: When that was, in seconds since 1970, by Airflow's clock: a batch that was
-            begun later than ``quiet_period`` after it is of another driver. None: not compared.
-            May be a templated string.
-        request_id: Names this stop; by default the ids of DAG and run.
-        source_is_gone: As of ``StopSparkStreamingOperator``.
-        moved_to: Where the job goes, for what is said about a lost source.
+        move: What is moved, and how; the journal says what has cancelled the job.
+        checkpoint: The job's checkpoint location.
+        trigger_interval: The longest time between two batches while the job has records to read, in
+            seconds. It counts in place of the longest gap, for a job whose topics were idle; a gap
+            that no recent batch has undercut counts all the same. May be a templated string.
+        cancel: With ``checkpoint``: ``by``, what has cancelled the job, for the proof (by default
+            the tasks directly before this one), and ``at``, when that was, in seconds since 1970,
+            by Airflow's clock: a batch that was begun later than ``quiet_period`` after it is of
+            another driver (by default not compared).
         timeout: Seconds to wait at most; 3600 by default.
         poke_interval: Seconds between two looks; 2 by default.
         deferrable: Wait in the triggerer; None: as ``[operators] default_deferrable`` says.
@@ -64,62 +71,90 @@ class SparkStoppedSensor(PollingSensor):
             ``deferrable``, or the checkpoint holds no batch.
     """
 
-    operator_extra_links = page_links("run", job=STOPS)
+    operator_extra_links = page_links("run")
     template_fields: Sequence[str] = (
-        *("checkpoint", "quiet_period", "control", "trigger_interval", "cancelled_by"),
-        *("cancelled_at", "request_id", "source_is_gone", "moved_to"),
+        *("move", "checkpoint", "quiet_period", "trigger_interval", "cancel"),
     )
     wait_for = CancelledJobTrigger.wait_for
     error = StopError
+    default_timeout = 3600.0
+    ends_with = Event.PROVE
 
     def __init__(
         self,
         *,
-        checkpoint: str,
         quiet_period: float | str,
-        control: str | None = None,
+        move: MoveArgument | None = None,
+        checkpoint: str | None = None,
         trigger_interval: float | str | None = None,
-        cancelled_by: str | None = None,
-        cancelled_at: float | str | None = None,
-        request_id: str = "{{ dag.dag_id }}:{{ run_id }}",
-        source_is_gone: bool | str = False,
-        moved_to: str = "",
-        timeout: float = 3600.0,
+        cancel: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         """Keep the settings."""
-        super().__init__(timeout=timeout, **kwargs)
+        super().__init__(**kwargs)
+        self.move = to_template(move)
         self.checkpoint = checkpoint
         self.quiet_period = quiet_period
-        self.control = control
         self.trigger_interval = trigger_interval
-        self.cancelled_by = cancelled_by
-        self.cancelled_at = cancelled_at
-        self.request_id = request_id
-        self.source_is_gone = source_is_gone
-        self.moved_to = moved_to
+        self.cancel = cancel
 
     @fails_at_once()
     def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's signature
         """Wait for the silence; a lost source has none, and the user's word counts."""
         self.parse_settings()
-        if is_true(self, "source_is_gone") and (lost := why_lost(storage_path(self.checkpoint))):
-            return take_word(self, lost)
+        if (self.move is None) == (self.checkpoint is None):
+            both = "neither is given" if self.move is None else "both are given"
+            raise ConfigurationError(
+                f"task {self.task_id}: move or checkpoint: {both}; give one of them"
+            )
+        if self.move is not None:
+            mover = mover_of(self, context)
+            move = mover.find()
+            here = move.here
+            skip_in_dry_run(self, context, f"wait until {here.checkpoint} does not change")
+            if move.is_handed_over:
+                self.log.info("This run has handed %s over to %s", move.job.name, move.there)
+                return dict(move.facts(Event.PROVE))
+            if by_word := find_users_word(request_of(self), move):
+                self.log.warning("%s", by_word)
+                asserted = {"proof": StopProof.ASSERTED.value, "error": by_word}
+                return record_proof(mover, move, asserted)
         return super().execute(context)
 
-    def new_trigger(self, **times: float) -> CancelledJobTrigger:
+    def execute_complete(self, context: AnyContext, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Record the proof of a move, with the job's positions, and return it."""
+        proof = super().execute_complete(context, event)
+        if self.move is None:
+            return proof
+        mover = mover_of(self, context)
+        return record_proof(mover, mover.find(), proof)
+
+    def new_trigger(self, context: Context, **times: float) -> CancelledJobTrigger:
         """Return the trigger that lists the checkpoint."""
         quiet_period, trigger_interval = self.parse_settings()
+        checkpoint, request_id, cancel = str(self.checkpoint), run_name(context), self._own_cancel()
+        if self.move is not None:
+            move = mover_of(self, context).find()
+            checkpoint, request_id = move.here.checkpoint, move.request_id
+            cancel = move.noted("cancel") or {"by": "", "at": None}
         return CancelledJobTrigger(
-            checkpoint=self.checkpoint,
+            checkpoint=checkpoint,
             quiet_period=quiet_period,
-            request_id=self.request_id,
-            cancelled_by=self._cancelled_by(),
-            cancelled_at=self.seconds("cancelled_at"),
-            control=given(self.control),
+            request_id=request_id,
+            cancelled_by=self._cancelled_by(cancel.get("by")),
+            cancelled_at=self.parse_seconds("cancel: at", cancel.get("at")),
             trigger_interval=trigger_interval,
             **times,
         )
+
+    def _own_cancel(self) -> Mapping[str, Any]:
+        """Return what a user says of the cancel; without it, nothing."""
+        cancel = {} if self.cancel is None else self.cancel
+        if not isinstance(cancel, Mapping) or set(cancel) - {"by", "at"}:
+            raise ConfigurationError(
+                f"task {self.task_id}: cancel is {cancel!r}; give a mapping of by and at"
+            )
+        return cancel
 
     def parse_settings(self) -> tuple[float, float | None]:
         """Return ``quiet_period`` and ``trigger_interval`` in seconds.
@@ -142,10 +177,10 @@ class SparkStoppedSensor(PollingSensor):
             )
         return quiet_period, self.seconds("trigger_interval")
 
-    def _cancelled_by(self) -> str:
-        if self.cancelled_by is not None:
-            if name := given(self.cancelled_by):
-                return name
+    def _cancelled_by(self, name: str | None) -> str:
+        if name is not None:
+            if told := given(name):
+                return told
             raise StopError(
                 f"task {self.task_id}: no task has cancelled the job in this run (one that was "
                 f"marked as success by hand has not), and silence alone does not tell a stopped "
@@ -159,6 +194,6 @@ class SparkStoppedSensor(PollingSensor):
             raise ConfigurationError(
                 f"task {self.task_id}: no task before this one cancels the job, and silence alone "
                 f"does not tell a stopped job from an idle one: put the platform's cancel before "
-                f"it, or name in cancelled_by what has cancelled the job"
+                f"it, or name in cancel, as by, what has cancelled the job"
             )
         return ", ".join(sorted(names))

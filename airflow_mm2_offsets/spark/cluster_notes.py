@@ -14,8 +14,7 @@ from airflow_mm2_offsets.core.ids import ClusterIds
 from airflow_mm2_offsets.errors import HandoverError, Mm2OffsetsError, StopError
 from airflow_mm2_offsets.locations import beside
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
-from airflow_mm2_offsets.spark.claim import read_cluster_claims
-from airflow_mm2_offsets.spark.control import Driver, read_driver
+from airflow_mm2_offsets.spark.control import DRIVER, Driver, read_driver
 from airflow_mm2_offsets.spark.control_files import field_of, read_object
 from airflow_mm2_offsets.spark.position_ids import read_noted_ids
 
@@ -82,8 +81,6 @@ def _noted_ids(location: UPath, checkpoint: Checkpoint) -> Iterator[NotedIds]:
     try:
         if (ids := read_noted_ids(location, checkpoint)) is not None:
             yield NotedIds(str(beside(location, "clusters.json")), ids)
-        for file, cluster_id in read_cluster_claims(location).items():
-            yield NotedIds(file, ClusterIds(cluster_id=cluster_id))
     except HandoverError as error:
         if not error.retryable:
             raise
@@ -104,7 +101,7 @@ def _noted_servers(
             drivers.append((noted, driver))
     for place, driver in drivers:
         if driver is not None and driver.bootstrap_servers:
-            yield NotedServers(str(place / "driver.json"), driver.bootstrap_servers)
+            yield NotedServers(str(place / DRIVER), driver.bootstrap_servers)
 
 
 def _noted_control(location: UPath, open_path: Callable[[str], UPath]) -> UPath | None:

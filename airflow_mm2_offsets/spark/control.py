@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from upath import UPath
 
@@ -18,6 +18,9 @@ from airflow_mm2_offsets.job.liveness import MISSED_BEATS
 from airflow_mm2_offsets.spark.control_files import field_of, numbers_of, objects_of, read_object
 from airflow_mm2_offsets.spark.offset_log import kafka_positions
 from airflow_mm2_offsets.storage import open_location
+
+DRIVER: Final = "driver.json"
+"""In a control location: the driver that runs, or has run last."""
 
 
 class StopProof(StrEnum):
@@ -32,6 +35,8 @@ class StopProof(StrEnum):
     """It was killed."""
     ENDED = "ended"
     """Its queries had ended by themselves, and the fence keeps the next run from starting."""
+    NOT_BEGUN = "not begun"
+    """It was handed over to this home, and no driver has begun there."""
     ASSERTED = "asserted"
     """A user's word, where the job's folder can't be reached: no fence stands."""
 
@@ -189,7 +194,7 @@ def read_driver(location: UPath | str) -> Driver | None:
         StopError: The location can't be read, or holds something else.
     """
     root = open_location(location, StopError)
-    driver = read_object(root / "driver.json", may_be_empty=True)
+    driver = read_object(root / DRIVER, may_be_empty=True)
     if driver is None:
         return None
     return Driver(

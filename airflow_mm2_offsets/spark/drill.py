@@ -1,8 +1,8 @@
 """The throw-away folder of a drill: which drill made it, and its removal.
 
-The start and the tear-down of a drill call it; ``drill_checks`` says where it may lie. The file
-``drill.json`` marks the folder: it is written before anything else and removed last, and a folder
-without it is never removed.
+The start and the tear-down of a drill call it; ``moves/drill.py`` says where it may lie. The
+file ``drill.json`` marks the folder, and is all that a drill records: it is created before anything
+else and removed last, and a folder without it is never removed.
 """
 
 import json
@@ -19,12 +19,12 @@ from airflow_mm2_offsets.errors import DrillError
 from airflow_mm2_offsets.locations import folder_id, same_folder, storage_kind
 from airflow_mm2_offsets.storage import (
     TreeEntry,
+    create_new,
     list_tree,
     open_location,
     read_text,
     remove_entry,
     storage_errors,
-    write_text,
 )
 
 MARK = "drill.json"
@@ -48,6 +48,10 @@ class DrillMark:
     dag_id: str = ""
     run_id: str = ""
     """The DAG run of the drill's job."""
+    cluster: str = ""
+    """The cluster where the drill's job runs, by its alias."""
+    last_entry: int = 0
+    """The number of the last entry in the running job's journal when the drill began; 0: none."""
 
 
 def read_mark(folder: UPath) -> DrillMark | None:
@@ -79,14 +83,32 @@ def _parse_mark(values: Mapping[str, Any]) -> DrillMark:
         created_folders=int(values["created_folders"]),
         dag_id=str(values.get("dag_id", "")),
         run_id=str(values.get("run_id", "")),
+        cluster=str(values.get("cluster", "")),
+        last_entry=int(values.get("last_entry", 0)),
     )
 
 
-def mark_drill(folder: UPath, request_id: str, *, dag_id: str = "", run_id: str = "") -> DrillMark:
+def mark_drill(
+    folder: UPath,
+    request_id: str,
+    *,
+    dag_id: str = "",
+    run_id: str = "",
+    cluster: str = "",
+    last_entry: int = 0,
+) -> DrillMark:
     """Mark a folder as a drill's, before anything else is written there; return its mark.
 
     What an earlier drill has left is removed first. A second call of the same drill changes
-    nothing.
+    nothing. Of two drills that mark it at the same moment one succeeds.
+
+    Args:
+        folder: The folder.
+        request_id: The drill.
+        dag_id: See ``DrillMark``, as for the following.
+        run_id: The DAG run of the drill's job.
+        cluster: Where it runs.
+        last_entry: The number of the last entry in the running job's journal.
 
     Raises:
         DrillError: The folder holds something that no drill has made, another drill has just
@@ -107,13 +129,16 @@ def mark_drill(folder: UPath, request_id: str, *, dag_id: str = "", run_id: str 
         created_folders=_missing_folders(folder),
         dag_id=dag_id,
         run_id=run_id,
+        cluster=cluster,
+        last_entry=last_entry,
     )
     values = {"schema_version": 1, **asdict(mark), "at": mark.at.isoformat()}
-    write_text(folder / MARK, json.dumps(values), DrillError)
-    # Storage has no locks: of two drills at the same moment, at most the later one continues.
-    if (standing := read_mark(folder)) != mark:
+    if create_new(folder / MARK, json.dumps(values).encode(), DrillError):
+        return mark
+    standing = read_mark(folder)
+    if standing is None or standing.request_id != request_id:
         raise DrillError(f"another drill has just marked {folder}: {standing}; {ANOTHER}")
-    return mark
+    return standing
 
 
 def check_mark(folder: UPath, mark: DrillMark, request_id: str) -> None:

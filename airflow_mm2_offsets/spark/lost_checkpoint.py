@@ -8,7 +8,6 @@ from upath import UPath
 from airflow_mm2_offsets.core import Positions
 from airflow_mm2_offsets.errors import CheckpointError, Mm2OffsetsError, as_class
 from airflow_mm2_offsets.spark.control import Driver
-from airflow_mm2_offsets.spark.fence import Fence, FenceState
 from airflow_mm2_offsets.spark.saved_positions import (
     SavedPositions,
     is_lost,
@@ -47,8 +46,6 @@ class LostCheckpoint:
     """The user's word."""
     driver: Driver | None = None
     """The last driver, if the control location still says."""
-    fence: Fence | None = None
-    """The fence of another run, likewise."""
 
     def find_substitute(self) -> Substitute:
         """Return the saved positions, or those given.
@@ -91,12 +88,6 @@ class LostCheckpoint:
                 f"the positions of {saved.saved_at} are of the query {saved.query_id}, and the "
                 f"last driver ran {', '.join(sorted(queries))}: the job has another checkpoint "
                 f"since; give its positions",
-                setting="saved_positions",
-            )
-        if self.fence is not None and self.fence.state is FenceState.MOVED:
-            raise CheckpointError(
-                f"{self.fence}: the positions of {saved.saved_at} count no more; see where the job "
-                f"runs now",
                 setting="saved_positions",
             )
 

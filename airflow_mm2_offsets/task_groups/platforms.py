@@ -6,8 +6,10 @@ from typing import Any
 from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.operators.platform import HANDED_OVER
-from airflow_mm2_offsets.task_groups.gates import SAME_JOB
+from airflow_mm2_offsets.operators.handover import HANDED_OVER
+
+SAME_JOB = "map_indexes=ti.map_index"
+"""In a mapped group: of the same job, and not those of all; outside both are one."""
 
 OperatorFactory = Callable[..., BaseOperator]
 """An operator's class, or a ``functools.partial`` of it with all arguments but those that the group

@@ -7,17 +7,16 @@ from typing import Any
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.spark.cadence import Cadence, read_cadence
-from airflow_mm2_offsets.spark.checkpoint import ListedFile
-from airflow_mm2_offsets.spark.control import Driver, read_driver
+from airflow_mm2_offsets.spark.checkpoint import ListedFile, listing
+from airflow_mm2_offsets.spark.control import StopProof
 from airflow_mm2_offsets.spark.stop_proof import FILES, digest_of
-from airflow_mm2_offsets.triggers.polling import Done, NotYet
-from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
+from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
 MISSED_BATCHES = 3
 """How many of a job's longest recent gaps between batches silence must outlast."""
 
 
-class CancelledJobTrigger(SparkStoppedTrigger):
+class CancelledJobTrigger(PollingTrigger):
     """Waits until the checkpoint of a cancelled job has not changed for long enough.
 
     Long enough is ``quiet_period``, and at least three times the longest of the last gaps between
@@ -28,7 +27,6 @@ class CancelledJobTrigger(SparkStoppedTrigger):
         quiet_period: Seconds for which nothing must change.
         request_id: The run's stop.
         cancelled_by: What has cancelled the job, for the proof.
-        control: The job's control location, whose heartbeat must stand still, too.
         trigger_interval: The user's word for the longest gap of a job that has records to read, in
             seconds; None: the checkpoint's own gaps count.
         cancelled_at: When the platform had cancelled the job, in seconds since 1970: no batch may
@@ -37,7 +35,7 @@ class CancelledJobTrigger(SparkStoppedTrigger):
 
     wait_for = "the checkpoint of the cancelled job to stand still"
     settings = (
-        *("checkpoint", "quiet_period", "request_id", "cancelled_by", "control"),
+        *("checkpoint", "quiet_period", "request_id", "cancelled_by"),
         *("trigger_interval", "cancelled_at"),
     )
 
@@ -48,38 +46,31 @@ class CancelledJobTrigger(SparkStoppedTrigger):
         quiet_period: float,
         request_id: str,
         cancelled_by: str,
-        control: str | None = None,
         trigger_interval: float | None = None,
         cancelled_at: float | None = None,
         **times: Any,
     ) -> None:
         """Keep the settings."""
-        super().__init__(
-            control=control,
-            checkpoint=checkpoint,
-            request_id=request_id,
-            quiet_period=quiet_period,
-            **times,
-        )
+        super().__init__(**times)
+        self.checkpoint = checkpoint
+        self.request_id = request_id
+        self.quiet_period = quiet_period
         self.cancelled_by = cancelled_by
         self.trigger_interval = trigger_interval
         self.cancelled_at = cancelled_at
+        self._unchanged_since = 0.0
         self._files_before: frozenset[ListedFile] | None = None
         self._changed: tuple[str, ...] = ()
         self._cadence = Cadence()
 
-    async def on_kill(self) -> None:
-        """Nothing was asked of the job, so there is nothing to withdraw."""
-
     def poll(self) -> Done | NotYet:
-        """Look at the checkpoint, and at the heartbeat where there is one."""
-        driver = read_driver(storage_path(self.control)) if self.control else None
+        """Look at the checkpoint."""
         files = self._listed()
-        unchanged = self._unchanged_seconds(driver, None, files)
-        required = self._required(driver)
+        unchanged = time.monotonic() - self._unchanged_since
+        required = self._required()
         if unchanged >= required:
             self._check_not_begun_since()
-            return Done(result=self._proved(driver, files, unchanged))
+            return Done(result=self._proved(files, unchanged))
         where = f" ({', '.join(self._changed)} changed last)" if self._changed else ""
         return NotYet(
             reason=f"{self.checkpoint} has stood still for {unchanged:.0f} of {required:.0f} s"
@@ -88,10 +79,11 @@ class CancelledJobTrigger(SparkStoppedTrigger):
 
     def _listed(self) -> frozenset[ListedFile]:
         """Return the checkpoint's files, and note which have changed."""
-        files = self._files()
+        files = listing(storage_path(self.checkpoint))
         before, self._files_before = self._files_before, files
         if files == before:
             return files
+        self._unchanged_since = time.monotonic()
         if not any(_is_batch(file) for file in files):
             raise ConfigurationError(
                 f"{self.checkpoint} holds no batch: its silence proves nothing; give the "
@@ -130,12 +122,11 @@ class CancelledJobTrigger(SparkStoppedTrigger):
             f"s): clear the task that cancels (cancel_source), with all after it"
         )
 
-    def _required(self, driver: Driver | None) -> float:
-        until_lease_ends = driver.lease + driver.interval if driver else 0.0
-        return max(self.quiet_period, MISSED_BATCHES * self._longest_gap(), until_lease_ends)
+    def _required(self) -> float:
+        return max(self.quiet_period, MISSED_BATCHES * self._longest_gap())
 
     def _check_time_left(self) -> None:
-        left, required = self.deadline - time.time(), self._required(None)
+        left, required = self.deadline - time.time(), self._required()
         if required > left:
             raise ConfigurationError(
                 f"{self.checkpoint}: {self._why(required)}, and this wait ends in {left:.0f} s: "
@@ -158,12 +149,14 @@ class CancelledJobTrigger(SparkStoppedTrigger):
             f"{required:.0f} s"
         )
 
-    def _proved(
-        self, driver: Driver | None, files: frozenset[ListedFile], unchanged: float
-    ) -> dict[str, Any]:
+    def _proved(self, files: frozenset[ListedFile], unchanged: float) -> dict[str, Any]:
         return {
-            **self._result(driver, None),
-            "proof": self.proof_if_silent,
+            "request_id": self.request_id,
+            "application_id": None,
+            "batch_id": None,
+            "clean": False,
+            "error": None,
+            "proof": StopProof.SILENT.value,
             FILES: digest_of(files),
             "basis": f"quiet checkpoint after cancel by {self.cancelled_by}",
             "quiet_seconds": round(unchanged, 1),

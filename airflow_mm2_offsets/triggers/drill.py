@@ -1,22 +1,75 @@
 """The waits of a drill's tear-down; ``TearDownDrillOperator`` uses them."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow.sdk.exceptions import AirflowRuntimeError
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.moves.jobs import Home
+from airflow_mm2_offsets.moves.stop_watch import StopRules, StopWatch
+from airflow_mm2_offsets.spark.control import StopProof
 from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
-from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
 
 ENDED = ("success", "failed")
 
 
-class DrillStoppedTrigger(SparkStoppedTrigger):
-    """Waits for the proof that a drill's job has stopped; the stop is never withdrawn."""
+class DrillStoppedTrigger(PollingTrigger):
+    """Waits for the proof that a drill's job has stopped; the stop is never withdrawn.
 
-    async def on_kill(self) -> None:
-        """Keep the stop: nothing needs a drill's job, whoever ended the wait."""
-        self.log.warning("The stop of the drill's job in %s stays requested", self.control)
+    Args:
+        folder: The drill's folder.
+        spark_folder: The folder as Spark names it, where that differs; else an empty text.
+        request_id: The drill.
+        quiet_period: See ``StopRules``, as for all that follow.
+    """
+
+    wait_for = "the proof that the drill's job has stopped"
+    settings: ClassVar[tuple[str, ...]] = (
+        *("folder", "spark_folder", "request_id"),
+        *("quiet_period", "heartbeat_timeout", "proof_if_silent"),
+    )
+
+    def __init__(
+        self,
+        *,
+        folder: str,
+        spark_folder: str,
+        request_id: str,
+        quiet_period: float,
+        heartbeat_timeout: float | None,
+        proof_if_silent: str = StopProof.SILENT,
+        **times: float,
+    ) -> None:
+        """Keep the settings."""
+        super().__init__(**times)
+        self.folder = folder
+        self.spark_folder = spark_folder
+        self.request_id = request_id
+        self.quiet_period = quiet_period
+        self.heartbeat_timeout = heartbeat_timeout
+        self.proof_if_silent = str(proof_if_silent)
+        self._watch: StopWatch | None = None
+
+    def poll(self) -> Done | NotYet:
+        """Look at answer, heartbeat and checkpoint."""
+        self._watch = self._watch or self._new_watch()
+        found = self._watch.look()
+        return NotYet(reason=found) if isinstance(found, str) else Done(result=found)
+
+    def _new_watch(self) -> StopWatch:
+        return StopWatch(
+            home=Home(cluster="drill", folder=self.folder, spark_folder=self.spark_folder),
+            request_id=self.request_id,
+            rules=StopRules(
+                quiet_period=self.quiet_period,
+                heartbeat_timeout=self.heartbeat_timeout,
+                proof_if_silent=StopProof(self.proof_if_silent),
+                checkpoint_may_be_lost=True,  # a copy that was ended early has none
+            ),
+            open_path=storage_path,
+            interval=self.poll_interval,
+        )
 
 
 class DagRunEndedTrigger(PollingTrigger):

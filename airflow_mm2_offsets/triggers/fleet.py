@@ -6,7 +6,6 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowRuntimeError
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
-from airflow_mm2_offsets.errors import HandoverError
 from airflow_mm2_offsets.triggers.polling import Done, NotYet, PollingTrigger
 
 GOOD = frozenset({"success", "skipped"})
@@ -15,7 +14,7 @@ BAD = frozenset({"failed", "upstream_failed", "removed"})
 
 
 class FleetTurnTrigger(PollingTrigger):
-    """Waits until few enough jobs of a wave are at work, and those before this job are moved.
+    """Waits until few enough jobs of a wave are at work, and those before this job have ended.
 
     Args:
         dag_id: Of the run.
@@ -23,7 +22,7 @@ class FleetTurnTrigger(PollingTrigger):
         task_id: The last task of each job of the wave.
         map_index: The number of this job in the wave.
         at_once: How many jobs of the wave may be at work.
-        after: The numbers of the jobs that must be moved before, by name.
+        after: The numbers of the jobs that must have ended before, by name.
         turn_task_id: The first task of each job of the wave: where it has ended well, the job is at
             work until its last task has ended.
     """
@@ -40,7 +39,7 @@ class FleetTurnTrigger(PollingTrigger):
         map_index: int,
         at_once: int,
         after: Mapping[str, int],
-        turn_task_id: str = "",
+        turn_task_id: str,
         **times: float,
     ) -> None:
         """Keep the settings."""
@@ -59,14 +58,9 @@ class FleetTurnTrigger(PollingTrigger):
             states, turns = self._states(str(self.task_id)), self._states(self.turn_task_id)
         except AirflowRuntimeError as error:  # its API server may be started again
             return NotYet(reason=f"Airflow did not answer: {error}")
-        ended = {name: states.get(index) for name, index in self.after.items()}
-        if failed := sorted(name for name, state in ended.items() if state in BAD):
-            raise HandoverError(
-                f"it is to be moved after {', '.join(failed)}, and that has failed: nothing was "
-                f"done to this job. Correct what its report names and clear its failed task; then "
-                f"clear this task, with all after it, or start a new run of the same manifest"
-            )
-        waits = sorted(name for name, state in ended.items() if state not in GOOD)
+        waits = sorted(
+            name for name, index in self.after.items() if states.get(index) not in GOOD | BAD
+        )
         if waits:
             return NotYet(reason=f"{', '.join(waits)} must be moved before it")
         # One behind it may be at work where this one was cleared.
@@ -85,8 +79,6 @@ class FleetTurnTrigger(PollingTrigger):
 
     def _states(self, task_id: str) -> dict[int, str | None]:
         """Return the state of a task of each job by its number in the wave."""
-        if not task_id:  # of a trigger that was kept before an upgrade
-            return {}
         runs: Mapping[str, Mapping[str, Any]] = RuntimeTaskInstance.get_task_states(
             dag_id=self.dag_id, task_ids=[task_id], run_ids=[self.run_id]
         )

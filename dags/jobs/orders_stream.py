@@ -11,9 +11,10 @@ The Kafka source and the job's part of this package come along with spark-submit
 
     spark-submit --jars <spark-sql-kafka and its jars> \
         --py-files <what airflow_mm2_offsets.job.py_files() returns> \
-        orders_stream.py --bootstrap-servers source:9092 --topic orders \
-        --checkpoint s3a://lake/checkpoints/orders --output s3a://lake/orders/run=1 \
-        --control s3a://lake/control/orders
+        orders_stream.py --bootstrap-servers source:9092 --home s3a://lake/orders
+
+Its home is a folder on this cluster: it has the checkpoint, what failover and job write for each
+other, and the output. Where a failover has moved the job to, it also says where the job starts.
 """
 
 import argparse
@@ -21,27 +22,22 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_mm2_offsets.job import StopControl, kafka_options, starting_offsets
+from airflow_mm2_offsets.job import StopControl, kafka_options
+
+TOPIC = "orders"
 
 
 def parse_args() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--bootstrap-servers", required=True)
-    parser.add_argument("--topic", required=True)
-    parser.add_argument(
-        "--starting-offsets",
-        default="earliest",
-        help='earliest, latest, {"topic":{"0":42,...}} with every partition, or @ and the location '
-        "of a file with that; Spark uses it only with a new checkpoint",
-    )
-    parser.add_argument("--checkpoint", required=True, help="never shared by two clusters")
+    parser.add_argument("--home", required=True, help="never shared by two clusters")
+    parser.add_argument("--topic", help=f"by default that of the last failover, or {TOPIC}")
     parser.add_argument(
         "--output",
-        required=True,
-        help="a folder for this run alone: batch numbers start at 0 with each new checkpoint",
+        help="a folder for this run alone: batch numbers start at 0 with each new checkpoint; by "
+        "default in the home",
     )
-    parser.add_argument("--control", required=True, help="where stop requests are left")
     parser.add_argument("--trigger", type=float, default=5.0, help="seconds between batches")
     parser.add_argument(
         "--kafka-properties",
@@ -52,7 +48,7 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def read_topic(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
+def read_topic(spark: SparkSession, control: StopControl, args: argparse.Namespace) -> DataFrame:
     """Return the topic's committed records with their lineage."""
     properties = kafka_options(spark, args.kafka_properties) if args.kafka_properties else {}
     return (
@@ -60,11 +56,9 @@ def read_topic(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
         .options(**properties)
         .option("kafka.bootstrap.servers", args.bootstrap_servers)
         .option("kafka.isolation.level", "read_committed")
-        .option("subscribe", args.topic)
-        .option(
-            "startingOffsets",
-            starting_offsets(spark, args.starting_offsets, checkpoint=args.checkpoint),
-        )
+        .option("subscribe", args.topic or control.topics(TOPIC))
+        # Spark uses it only with a new checkpoint.
+        .option("startingOffsets", control.starting_offsets("earliest"))
         # Records that were deleted before they were read must fail the job, not be skipped.
         .option("failOnDataLoss", "true")
         .load()
@@ -87,12 +81,12 @@ def write_batch(output: str, batch: DataFrame, batch_id: int) -> None:
 def main() -> None:
     """Run until asked to stop."""
     args = parse_args()
-    spark = SparkSession.builder.appName(f"{args.topic}-stream").getOrCreate()
-    control = StopControl(spark, args.control)  # first: a job that was moved away reads nothing
+    spark = SparkSession.builder.appName("orders-stream").getOrCreate()
+    control = StopControl(spark, args.home)  # first: a job that was moved away reads nothing
     query = (
-        read_topic(spark, args)
-        .writeStream.foreachBatch(partial(write_batch, args.output))
-        .option("checkpointLocation", args.checkpoint)
+        read_topic(spark, control, args)
+        .writeStream.foreachBatch(partial(write_batch, args.output or control.output))
+        .option("checkpointLocation", control.checkpoint)
         .trigger(processingTime=f"{args.trigger} seconds")
         .start()
     )

@@ -26,8 +26,8 @@ ARGUMENTS = [
     *("--bootstrap-servers", '{{ conn.get("kafka_target").extra_dejson["bootstrap.servers"] }}'),
     *("--topic", from_hand_over("topic")),
     *("--starting-offsets", from_hand_over("starting_offsets")),
-    *("--checkpoint", "{{ params.target_folder }}/checkpoint"),
-    *("--output", "{{ params.target_folder }}/output"),
+    *("--checkpoint", f"{from_hand_over('folder')}/checkpoint"),
+    *("--output", f"{from_hand_over('folder')}/output"),
     *("--kafka-properties", "{{ params.kafka_properties }}"),
 ]
 """Of the job; a login is in the file that the last one names, and never an argument."""
@@ -69,30 +69,24 @@ with DAG(
     catchup=False,
     tags=["mm2", "spark"],
     params={
-        "mode": Param(
+        "job": Param(
+            "orders",
+            type="string",
+            title="Job",
+            description="Its name in the file of jobs: without dag, is_controlled false.",
+        ),
+        "policy": Param(
             "planned",
             type="string",
-            enum=["planned", "disaster", "failback"],
-            title="Mode",
-            description="As in mm2_failover; a drill needs a job with a control location.",
+            enum=["planned", "disaster"],
+            title="Policy",
+            description="As in mm2_failover.",
         ),
         "dry_run": Param(
             default=False,
             type="boolean",
             title="Dry run",
             description="Say what each step would do, and change nothing.",
-        ),
-        "source_folder": Param(
-            "s3://eu/orders",
-            type="string",
-            title="Folder of the job",
-            description="Its checkpoint lies there.",
-        ),
-        "target_folder": Param(
-            "s3://us/orders",
-            type="string",
-            title="Folder on the target",
-            description="It must hold no checkpoint yet.",
         ),
         "kafka_properties": Param(
             "/etc/kafka/target/client.properties",
@@ -109,10 +103,9 @@ with DAG(
     },
 ) as dag:
     failover_tasks(
-        mode="{{ params.mode }}",
+        job="{{ params.job }}",
+        policy="{{ params.policy }}",
         dry_run="{{ params.dry_run }}",
-        source_folder="{{ params.source_folder }}",
-        target_folder="{{ params.target_folder }}",
         stop=partial(
             PythonOperator,
             python_callable=cancel,

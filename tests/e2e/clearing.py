@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from airflow_mm2_offsets.spark.fence import FenceState, read_fence
-from airflow_mm2_offsets.spark.stopping import forget_stop
+from upath import UPath
+
+from airflow_mm2_offsets.moves.fences import Fence, read_fence
+from airflow_mm2_offsets.moves.journal import FenceState, Journal
+from airflow_mm2_offsets.moves.settle import settle
+from airflow_mm2_offsets.task_groups import STEPS
 from demo.environment import Demo
 from demo.failover import FAILOVER, STREAM, Failover
 from tests.e2e.drivers import last_batch, send
-from tests.unit.dags.dags_folder import STEPS
-
-HARMLESS = tuple(task for task in STEPS if task != "stop_source")
-"""Those that never move a job which runs again: the stop has to be asked for that."""
 
 
 class ClearingError(RuntimeError):
@@ -39,14 +39,14 @@ class Clearing:
         return self.demo.job_folder("source")
 
     @property
-    def control(self) -> str:
-        """Its control location there."""
-        return str(self.source / "control")
+    def fence(self) -> Fence | None:
+        """What the job's drivers there obey."""
+        return read_fence(UPath(self.source / "control"))
 
     @property
-    def request_id(self) -> str:
-        """What the run's stop is called."""
-        return f"{FAILOVER}:{self.failover.run_id}"
+    def is_open(self) -> bool:
+        """Whether the job may run there."""
+        return self.fence is None or self.fence.state is FenceState.OPEN
 
     def fail_while_stopping(self) -> None:
         """Mark the run's stop as failed while the job, paused, can't answer: the job runs on.
@@ -62,15 +62,13 @@ class Clearing:
             self._wait_deferred("stop_source")
             self._mark_failed("stop_source")
         self.wait_batches()
-        if read_fence(self.control) is not None:
-            forget_stop(self.control, self.request_id)
         heartbeat = self.source / "control" / "stop-heartbeat.json"
         with self._paused():
             heartbeat.unlink(missing_ok=True)
             self.clear("stop_source", downstream=True)
             self.demo.wait("the stop's trigger", heartbeat.exists)
             self._mark_failed("stop_source")
-            self.demo.wait("a stop that is withdrawn", lambda: read_fence(self.control) is None)
+            self.demo.wait("a stop that is withdrawn", lambda: self.is_open)
         self.wait_batches()
 
     @contextmanager
@@ -89,12 +87,13 @@ class Clearing:
         self.clear("stop_source", downstream=True)
         self._wait_deferred("wait_replicated")
         self._mark_failed("wait_replicated")
-        fence = read_fence(self.control)
-        self._expect("the fence", fence and fence.state, FenceState.STOPPING)
+        self._expect("the fence", self.fence and self.fence.state, FenceState.STOPPING)
 
     def start_source_again(self) -> None:
-        """Lift the fence and start the job where it was, as an operator does; then the mirror."""
-        forget_stop(self.control, self.request_id)
+        """Say that the job runs where it was, and start it, as a person does; then the mirror."""
+        job = self.demo.job
+        seen = len(Journal(UPath(job.journal)).entries())
+        settle(job, job.homes[0].folder, UPath, by="operator", seen=seen)
         begun = last_batch(self.source)
         folder = {"kafka_conn_id": "kafka_source", "folder": str(self.source)}
         self.demo.airflow.api.trigger(STREAM, folder)
@@ -105,27 +104,23 @@ class Clearing:
     def clear_failed(self, orders: int) -> None:
         """Clear the failed run's tasks; whatever is cleared, nothing may be started."""
         begun = last_batch(self.source)
-        for tasks in (HARMLESS, HARMLESS[::-1], *self._orders(HARMLESS, orders)):
+        steps = tuple(STEPS)
+        for tasks in (steps, steps[::-1], *self._orders(steps, orders)):
             for task in tasks:
-                # All after check includes the stop, which may move the job.
-                self.clear(task, downstream=task != "check" and self.chance.random() < 0.5)
+                self.clear(task, downstream=self.chance.random() < 0.5)
                 if self.chance.random() < 0.5:
                     self._expect("the failed run", self.settle(), "failed")
             self._expect("the failed run", self.settle(), "failed")
             self._expect("the runs of the job", len(self._stream_runs()), 2)
         self.demo.wait("the job to run on", lambda: last_batch(self.source) > begun)
-        self._expect("a fence", read_fence(self.control), None)
+        self._expect("fences that keep the job away", int(not self.is_open), 0)
 
     def finish(self) -> None:
-        """Clear the whole failed run: it stops the job again, and moves it from there."""
-        # A task translate that was cleared between two batches may have kept a plan; it is of other
-        # positions, and whoever clears is told to delete it.
-        for plan in (self.demo.job_folder("target") / "plans").glob("*.json"):
-            plan.unlink()
-        self.clear("check", downstream=True)
+        """Move the job by a new run: a person's word has ended the moves of the first."""
+        self.failover.trigger(on_failure="keep", approve="never")
         self._wait_deferred("stop_source")
         self.clear("stop_source", downstream=True)  # in the middle of its wait
-        self.failover.wait_for_task("submit_target")
+        self.failover.wait_for_task("translate")
         self.failover.move_producer()
         self.failover.wait_for_end()
         self._expect("the runs of the job", len(self._stream_runs()), 3)
@@ -195,7 +190,7 @@ class Clearing:
         api, run_id = self.demo.airflow.api, self.failover.run_id
         return (
             self._stream_runs(),
-            read_fence(self.control),
+            self.fence,
             last_batch(self.source, "offsets"),
             api.xcom(FAILOVER, run_id, "translate"),
             api.xcom(FAILOVER, run_id, "translate", "starting_offsets"),

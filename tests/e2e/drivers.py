@@ -25,13 +25,13 @@ SIDES = ("source", "target")
 class DriverWatch:
     """Looks several times a second for the job's drivers, from its begin to its end.
 
-    A driver is a JVM of spark-submit that was given the control location of one side.
+    A driver is a JVM of spark-submit that was given the home of the job on one side.
     """
 
     def __init__(self, demo: Demo, *folders: Path) -> None:
         """Look for nothing yet; further folders of the job count by their names."""
-        self._controls = {f"{demo.location(side)}/control": side for side in SIDES}
-        self._controls |= {str(folder / "control"): folder.name for folder in folders}
+        self._homes = {str(demo.location(side)): side for side in SIDES}
+        self._homes |= {str(folder): folder.name for folder in folders}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.looks = 0
@@ -55,18 +55,27 @@ class DriverWatch:
 
     def alive(self) -> Counter[str]:
         """Return how many drivers live on each side."""
+        return Counter(self._drivers().values())
+
+    def _drivers(self) -> dict[psutil.Process, str]:
         found = {process: self._side(process) for process in psutil.process_iter()}
         drivers = {process: side for process, side in found.items() if side}
-        # What a driver has just forked bears its command until it runs another program.
         not_counted = {None, *(process.pid for process in drivers)}
-        return Counter(
-            side for process, side in drivers.items() if _parent(process) not in not_counted
-        )
+        return {
+            process: side
+            for process, side in drivers.items()
+            if _parent(process) not in not_counted
+        }
 
     def _run(self) -> None:
+        before: dict[psutil.Process, str] = {}
         while not self._stopping.wait(LOOK_SECONDS):
-            alive = self.alive()
-            self.most |= alive | Counter({"together": alive.total()})
+            drivers = self._drivers()
+            # What a driver has just forked bears its command until it runs another program. On a
+            # busy machine that takes long: what two looks see lives.
+            lives = Counter(side for process, side in drivers.items() if process in before)
+            self.most |= lives | Counter({"together": lives.total()})
+            before = drivers
             self.looks += 1
 
     def _side(self, process: psutil.Process) -> str | None:
@@ -77,7 +86,7 @@ class DriverWatch:
         # Another JVM, which names spark-submit's class too, only makes the command.
         if "org.apache.spark.deploy.SparkSubmit" not in command or not _is_java(command):
             return None
-        return next((self._controls[each] for each in command if each in self._controls), None)
+        return next((self._homes[each] for each in command if each in self._homes), None)
 
 
 def _parent(process: psutil.Process) -> int | None:
@@ -107,15 +116,13 @@ def files(folder: Path) -> frozenset[tuple[str, int]]:
 
 def source_job(demo: Demo) -> Program:
     """Return the source job as a service manager starts it, beside Airflow."""
-    folder = demo.job_folder("source")
-    places = {name: folder / name for name in ("checkpoint", "control", "output")}
     return Program(
         "the source job",
         [
             *(Path(sys.executable).with_name("spark-submit"), "--master", "local[1]"),
             *("--py-files", py_files(), ROOT / "dags" / "jobs" / "orders_stream.py"),
             *("--bootstrap-servers", demo.stack.source, "--topic", TOPIC),
-            *(part for name, place in places.items() for part in (f"--{name}", place)),
+            *("--home", demo.job_folder("source")),
         ],
         log=demo.folder / "source-job.log",
         env=spark.configure(

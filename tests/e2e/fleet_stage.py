@@ -1,5 +1,6 @@
 """Clusters, MirrorMaker 2, Airflow and light jobs: the stage on which a fleet is moved."""
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -8,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
 from confluent_kafka import Producer
 
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from demo.environment import BUILD, LONGEST_WAIT, ROOT
 from stack import jars
 from stack.airflow import Airflow
@@ -45,7 +46,10 @@ class FleetStage:
             self.folder / "airflow",
             self._dags(),
             connections=self._connections(),
-            env={"AIRFLOW__CORE__PARALLELISM": str(self.parallelism)},
+            env={
+                "AIRFLOW__CORE__PARALLELISM": str(self.parallelism),
+                "AIRFLOW__MM2_OFFSETS__JOBS_FILE": str(self.folder / "jobs.json"),
+            },
             progress=print,
         )
         self._stopping = threading.Event()
@@ -84,31 +88,27 @@ class FleetStage:
     def delivered(self, name: str) -> dict[str, int]:
         return rows(self.source(name) / "output", self.target(name) / "output")
 
-    def write_manifest(self, waves: dict[str, int], **more: dict[str, Any]) -> Path:
-        """Write the manifest; ``more`` are further fields by the name of a job."""
-        file = self.folder / "fleet.yaml"
-        content = {
-            "defaults": {
-                "stream_dag_id": STREAM,
-                "source_folder": f"{self.folder}/source/{{name}}",
-                "target_folder": f"{self.folder}/target/{{name}}",
-            },
-            "jobs": [
-                {"name": name, "wave": wave, **more.get(name, {})} for name, wave in waves.items()
-            ],
-        }
-        file.write_text(yaml.safe_dump(content, sort_keys=False))
-        return file
+    def write_jobs(self, waves: dict[str, int]) -> None:
+        """Write the file of jobs: each job's name and wave."""
+        jobs = [
+            SparkJob(
+                name=name,
+                homes=(
+                    Home(cluster="source", folder=str(self.source(name))),
+                    Home(cluster="target", folder=str(self.target(name))),
+                ),
+                dag=STREAM,
+                records=str(self.folder / "records"),
+                wave=wave,
+            )
+            for name, wave in waves.items()
+        ]
+        content = {"jobs": [job.to_json() for job in jobs]}
+        (self.folder / "jobs.json").write_text(json.dumps(content, indent=1))
 
     def trigger(self, **params: object) -> str:
-        conf = {
-            "manifest": str(self.folder / "fleet.yaml"),
-            "archive": str(self.folder / "archive"),
-            "reports_folder": str(self.folder / "reports"),
-            # Nobody answers here, and a busy machine reads more records again.
-            "approve": "never",
-            **params,
-        }
+        # Nobody answers here, and a busy machine reads more records again.
+        conf = {"to": "target", "approve": "never", **params}
         return self.airflow.api.trigger(FLEET, conf)
 
     def wait_end(self, run_id: str, seconds: float = 2 * LONGEST_WAIT) -> str:
@@ -181,7 +181,7 @@ class FleetStage:
             f'        arguments={{"stop_source": {stop}}},\n'
             f'        default_args={{"retry_delay": timedelta(seconds=3)}},\n'
         )
-        end = '        reports_folder="{{ params.reports_folder }}",\n'
+        end = '        at_once="{{ params.at_once }}",\n'
         assert end in text
         text = text.replace(end, end + told)
         text = text.replace(

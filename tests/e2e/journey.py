@@ -4,9 +4,13 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from upath import UPath
+
 from airflow_mm2_offsets.core import TopicPartition
+from airflow_mm2_offsets.moves.move import job_at
+from airflow_mm2_offsets.moves.overview import overview_of
+from airflow_mm2_offsets.moves.stop_job import stop_job
 from airflow_mm2_offsets.planning.plan import still_copying
-from airflow_mm2_offsets.spark.stopping import request_stop
 from demo.environment import TOPIC, Demo
 from demo.failover import ARCHIVE, FAILOVER, STREAM, Failover
 from demo.producer import PARTITIONS
@@ -19,17 +23,8 @@ NUMBERS = 300
 """Numbers that the job must deliver from each cluster before it is moved on."""
 
 
-def stay(demo: Demo, number: int) -> Path:
-    """Return the job's folder after so many moves."""
-    return demo.folder / "orders" / f"stay-{number}"
-
-
 class Journey:
-    """One job on its way; each stay has a folder of its own.
-
-    Batch numbers begin again with each stay. In the folder of an earlier one, the job would
-    overwrite the batches that it wrote there before.
-    """
+    """One job on its way; its journal says where it is."""
 
     def __init__(self, demo: Demo) -> None:
         """Begin nothing yet."""
@@ -45,31 +40,21 @@ class Journey:
         return self.folders[-1]
 
     def start(self) -> None:
-        """Start the job on the source."""
+        """Start the job on the source, and archive the offset syncs, which both ways then have."""
         self.failover.start_stream(NUMBERS)
+        self._archive()
 
-    def move(self, mode: str, **params: object) -> None:
+    def move(self, **params: object) -> None:
         """Move the job to the other cluster while the producer writes, and let it deliver there."""
-        here = self.folder
-        self.folders.append(stay(self.demo, len(self.folders)))
-        folders = {"source_folder": str(here), "target_folder": str(self.folder)}
         # On a busy machine the batch that is read again is above the thresholds.
-        conf = {**folders, "mode": mode, "approve": "never", **params}
+        conf = {"job": TOPIC, "approve": "never", **params}
         run_id = self.demo.airflow.api.trigger(FAILOVER, conf)
         self.failover.run_id = run_id
         self._runs.append(run_id)
-        self.demo.wait(f"{mode} to end", lambda: self.failover.has_ended(FAILOVER, run_id))
+        self.demo.wait("the move to end", lambda: self.failover.has_ended(FAILOVER, run_id))
+        self.folders.append(Path(overview_of(self.demo.job, UPath).home.folder))
         goal = len(self.numbers()) + NUMBERS
         self.demo.wait("new numbers", lambda: len(self.numbers()) >= goal)
-
-    @property
-    def first_plan(self) -> str:
-        """Where the last move has kept its plan."""
-        return str(self.folder / "plans" / f"{self._runs[-1]}.json")
-
-    def come_home(self) -> None:
-        """Go back to the source; the producer has stayed there, MirrorMaker 2 copies one way."""
-        self.move("failback", first_plan=self.first_plan)
 
     def turn_round(self) -> None:
         """Let the producer write to the target from now on, and MirrorMaker 2 copy from there."""
@@ -82,17 +67,15 @@ class Journey:
         last = {each.partition: marks.high for each, marks in copies.items()}
         turn_round(demo.stack, f"{TOPIC}.*", {TOPIC: last})
         demo.producer.start(demo.stack.target)
+        demo.write_jobs(mm2_back_conn_id=REVERSE)
         self._wait_for_more("the new numbers")
         # The runbook: archive once after the turn, and let the job read past that moment.
-        conf = {"mm2_conn_id": REVERSE, "archive": self.home["archive"]}
-        run_id = demo.airflow.api.trigger(ARCHIVE, conf)
-        demo.wait("the archive", lambda: self.failover.has_ended(ARCHIVE, run_id))
+        self._archive()
         self._wait_for_more("the numbers after the archive")
 
-    @property
-    def home(self) -> dict[str, str]:
-        """Which params bring the job home by the mirror that was turned round."""
-        return {"reverse_mm2_conn_id": REVERSE, "archive": str(self.demo.folder / "archive-home")}
+    def _archive(self) -> None:
+        run_id = self.demo.airflow.api.trigger(ARCHIVE, {"job": TOPIC})
+        self.demo.wait("the archive", lambda: self.failover.has_ended(ARCHIVE, run_id))
 
     def _wait_for_more(self, what: str) -> None:
         goal = self.demo.producer.produced + NUMBERS
@@ -104,8 +87,8 @@ class Journey:
         producer.stop()
         due = set(producer.due)
         self.demo.wait("every number", lambda: due <= self.numbers().keys())
-        request_stop(str(self.folder / "control"), "journey-end")
-        run_id = f"{FAILOVER}__{self._runs[-1]}"
+        stop_job(job_at(str(self.folder), UPath), by="journey", open_path=UPath)
+        (run_id,) = (run for run in self.demo.airflow.api.runs(STREAM) if self._runs[-1] in run)
         self.demo.wait("the job's end", lambda: self.failover.has_ended(STREAM, run_id))
 
     def numbers(self) -> Counter[int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from demo.environment import Demo
-from demo.failover import FAILOVER, VERIFY, Failover
+from demo.failover import FAILOVER, Failover
 from tests.e2e.drivers import source_job
 from tests.soaks import add_figures
 
@@ -54,18 +54,6 @@ def kill_after_each(failover: Failover, tasks: Iterable[str], kill: Callable[[],
         failover.wait_for_task(task_id)
         kill()
         add_figures(kills=1)
-
-
-def wait_for_end(failover: Failover) -> None:
-    """Wait until the failover has ended; clear ``verify``, which has no retries, once.
-
-    Its report says to clear the task that has failed.
-    """
-    api, run_id = failover.demo.airflow.api, failover.run_id
-    failover.demo.wait("the end", lambda: api.state(FAILOVER, run_id) in {"success", "failed"})
-    if api.tasks(FAILOVER, run_id)[VERIFY].state == "failed":
-        api.clear(FAILOVER, run_id, VERIFY)
-    failover.wait_for_end()
 
 
 @contextmanager

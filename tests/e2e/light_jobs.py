@@ -29,7 +29,7 @@ import json
 from pathlib import Path
 from airflow.sdk import DAG, Connection, Param, task
 
-NAMES = ("kafka_conn_id", "topic", "folder", "starting_offsets", "output")
+NAMES = ("kafka_conn_id", "folder", "output")
 with DAG("light_stream", schedule=None, max_active_runs=64,
          params={name: Param(None, type=["null", "string"]) for name in NAMES}):
     @task(retries=2, retry_delay=5)
@@ -70,6 +70,7 @@ class LightJob:
         self._heartbeat = 0
         self._sign: tuple[object, float] = (None, float("-inf"))
         self._positions: dict[int, int] = {}
+        self._fences_before = 0
 
     def run(self) -> None:
         """Run until a stop is answered, or the job was moved away."""
@@ -104,7 +105,8 @@ class LightJob:
         if last >= 0:
             text = (self.checkpoint / "offsets" / str(last)).read_text().splitlines()[-1]
         else:
-            text = self.starting_offsets
+            offsets = (fence.get("starting_offsets") for fence in reversed(self._fences()))
+            text = next(filter(None, offsets), self.starting_offsets)
         self._positions = self._parse(consumer, text)
         assigned = [TopicPartition(self.topic, *each) for each in self._positions.items()]
         consumer.assign(assigned)
@@ -156,24 +158,35 @@ class LightJob:
         return True
 
     def _open_request(self) -> str | None:
+        fence = self._newest_fence()
         sign = self._read("stop-heartbeat.json")
         if sign is not None and sign != self._sign[0]:
             self._sign = (sign, time.monotonic() if self._sign[0] is not None else float("-inf"))
-        if time.monotonic() - self._sign[1] > SIGN_SECONDS:
+        if fence["state"] != "stopping" or time.monotonic() - self._sign[1] > SIGN_SECONDS:
             return None
-        asked = [(self._read(name) or {}).get("request_id") for name in _REQUESTS]
         answered = (self._read("stopped.json") or {}).get("request_id")
-        return next((each for each in asked if each and each != answered), None)
+        request_id = str(fence["request_id"])
+        return None if request_id == answered else request_id
 
     def _is_fenced_away(self) -> bool:
-        fence, stopped = self._read("fence.json"), self._read("stopped.json") or {}
-        if fence is None:
-            return False
-        is_own = stopped.get("request_id") == fence["request_id"]
-        return bool(is_own or fence["state"] == "moved")
+        fences = self._fences()
+        if any(fence["state"] == "moved" for fence in fences[self._fences_before :]):
+            return True
+        fence, stopped = self._newest_fence(), self._read("stopped.json") or {}
+        is_answered = stopped.get("request_id") == fence.get("request_id")
+        return bool(fence["state"] == "stopping" and is_answered)
+
+    def _fences(self) -> list[dict[str, Any]]:
+        files = sorted(self.control.glob("fence/[0-9]*.json"))
+        return [json.loads(file.read_text()) for file in files]
+
+    def _newest_fence(self) -> dict[str, Any]:
+        fences = self._fences()
+        return fences[-1] if fences else {"state": "open"}
 
     def _refuse(self) -> None:
-        if (fence := self._read("fence.json")) is not None:
+        self._fences_before = len(self._fences())
+        if (fence := self._newest_fence())["state"] != "open":
             raise RefusedError(f"{self.folder}: {fence}")
         driver = self._read("driver.json")
         if driver is None or driver["application_id"] == self._application or driver["ended"]:
@@ -232,16 +245,13 @@ class LightJob:
 
     @staticmethod
     def _write(file: Path, values: dict[str, Any]) -> None:
-        _write_whole(file, json.dumps({"schema_version": 1, **values}))
+        _write_whole(file, json.dumps({"schema_version": 2, **values}))
 
 
 def _write_whole(file: Path, text: str) -> None:
     temporary = file.with_name(f".{file.name}.tmp")
     temporary.write_text(text)
     temporary.replace(file)
-
-
-_REQUESTS = ("stop-request.json", "fence.json")
 
 
 @dataclass
@@ -294,11 +304,12 @@ class LightCluster:
 
 
 def _ordered(order: dict[str, Any]) -> LightJob:
+    """Return the job that an order starts: its hand-over names the topic."""
+    fences = sorted(Path(order["folder"], "control").glob("fence/[0-9]*.json"))
     return LightJob(
         folder=Path(order["folder"]),
-        topic=order["topic"],
+        topic=json.loads(fences[-1].read_text())["topics"],
         servers=order["servers"],
-        starting_offsets=order["starting_offsets"],
         output=Path(order["output"]) if order.get("output") else None,
     )
 

@@ -7,7 +7,8 @@ from typing import Any, Self
 import httpx
 
 from airflow_mm2_offsets.core import FailoverPlan
-from demo.failover import ARCHIVE, FAILOVER, STREAM, VERIFY, Failover
+from demo.environment import TOPIC
+from demo.failover import ARCHIVE, FAILOVER, STREAM, VERIFY, VERIFY_DAG, Failover
 from demo.report import Report
 from tests.e2e import sweep
 from tests.e2e.canaries import Canaries
@@ -79,13 +80,10 @@ class _Steps:
         self.secured.let_do_only("failover", "archive")
         self._start_wrong_job()
         failover.start_stream()
-        archived = self.api.trigger(ARCHIVE, {"archive": str(self.demo.archive)})
+        archived = self.api.trigger(ARCHIVE, {"job": TOPIC})
         self.demo.wait("the archive", lambda: failover.has_ended(ARCHIVE, archived))
         self.api.change_connection("kafka_source", self.secured.wrong_login())
-        # As Spark names it: the reconciliation reads it there, and Spark knows no s3 of Airflow's.
-        output = f"{self.demo.location('source')}/output"
-        params = {"verify": True, "archive": str(self.demo.archive), "source_sink": output}
-        failover.trigger(approve="never", **params)
+        failover.trigger(approve="never")
         self.demo.wait(
             "the failed try", lambda: self.api.state(FAILOVER, failover.run_id) == "failed"
         )
@@ -95,6 +93,7 @@ class _Steps:
         failover.move_producer()
         failover.wait_for_end()
         failover.catch_up()
+        failover.verify()
         return failover.report()
 
     def _start_wrong_job(self) -> None:
@@ -162,19 +161,19 @@ class _Steps:
 
     def verify_again(self) -> str | None:
         """Compare again with the rights of a reconciliation alone."""
-        run_id = self.failover.run_id
+        run_id = self.failover.verify_id
         self.secured.let_do_only("reconcile")
-        self.api.clear(FAILOVER, run_id, VERIFY, downstream=False)
+        self.api.clear(VERIFY_DAG, run_id, VERIFY, downstream=False)
         self.demo.wait(
             "the second reconciliation",
-            lambda: self.api.state(FAILOVER, run_id) in {"success", "failed"},
+            lambda: self.api.state(VERIFY_DAG, run_id) in {"success", "failed"},
         )
-        return self.api.tasks(FAILOVER, run_id)[VERIFY].state
+        return self.api.tasks(VERIFY_DAG, run_id)[VERIFY].state
 
     def read_airflow(self) -> None:
         """Read what Airflow shows of connections and of every run."""
         paths = ["/connections", EVENT_LOGS]
-        for dag_id in (FAILOVER, STREAM, ARCHIVE):
+        for dag_id in (FAILOVER, STREAM, ARCHIVE, VERIFY_DAG):
             for run_id in self.api.runs(dag_id):
                 run = f"/dags/{dag_id}/dagRuns/{run_id}"
                 paths += [run, f"{run}/taskInstances"]

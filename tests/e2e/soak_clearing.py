@@ -1,7 +1,7 @@
 """Clears the tasks of a failover's run in one order after the other; ``make soak NAME=clearing``.
 
-Two runs are cleared: one that failed while MirrorMaker 2 was down, and whose job the operator has
-started again on the source meanwhile; and the same run once it has come to its end.
+Two runs are cleared: one that failed while MirrorMaker 2 was down, and whose job a person has
+started again on the source meanwhile; and the next one, once it has come to its end.
 """
 
 import argparse
@@ -75,6 +75,7 @@ def run(folder: Path, *, orders: int, seed: int) -> Found:
         clearing.finish()
         clearing.clear_finished(orders)
         clearing.failover.catch_up()
+        clearing.failover.verify()
         report = clearing.failover.report()
     return Found(
         report=report,

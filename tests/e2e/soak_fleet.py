@@ -22,13 +22,13 @@ WAVES = 3
 def main() -> None:
     """Move a fleet, and print what it took."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--jobs", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=12)
     parser.add_argument("--at-once", type=int, default=5)
     parser.add_argument("--undisturbed", action="store_true")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="fleet-"))
     with FleetStage(folder, options.jobs, stop_timeout=180.0).running() as stage:
-        stage.write_manifest({name: wave_of(stage, name) for name in stage.names})
+        stage.write_jobs({name: wave_of(stage, name) for name in stage.names})
         began = time.monotonic()
         if options.undisturbed:
             run_id = stage.trigger(at_once=options.at_once)
@@ -67,7 +67,7 @@ def disturbed(stage: FleetStage, at_once: int) -> list[str]:
     assert stage.wait_end(first) == "failed"
     outcomes = stage.outcomes(first)
     say(f"after the first run: {outcomes}")
-    assert outcomes[stage.names[broken]] == "failed_before_stop"
+    assert outcomes[stage.names[broken]] == "withdrawn"
     assert all(stage.outcomes(first)[name] == "moved" for name in stage.names[:2])
     stage.cluster.jobs[broken].is_deaf.clear()
     second = stage.trigger(at_once=at_once)
@@ -98,14 +98,12 @@ def kill_a_worker(stage: FleetStage, run_id: str, prefix: str) -> None:
 def tell(stage: FleetStage, run_id: str) -> None:
     """Print what a run took."""
     jobs = stage.report(run_id)["jobs"]
-    seconds = sorted(job["seconds"] for job in jobs if job["seconds"] is not None)
+    seconds = sorted(job["down_seconds"] for job in jobs if job["down_seconds"] is not None)
     times = f"{seconds[0]:.0f} / {median(seconds):.0f} / {seconds[-1]:.0f} s" if seconds else "-"
-    archived = stage.airflow.api.xcom(FLEET, run_id, "archive_syncs")
     say(
         f"run {run_id}: {sum(job['outcome'] == 'moved' for job in jobs)} moved, "
-        f"{sum(job['outcome'] == 'moved_before' for job in jobs)} moved before, "
-        f"each in (least / median / most) {times}; new syncs archived {archived['new_syncs']} of "
-        f"{archived['total']}"
+        f"{sum(job['outcome'] == 'there already' for job in jobs)} were there already; "
+        f"each was down for (least / median / most) {times}"
     )
 
 

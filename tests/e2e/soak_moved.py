@@ -73,15 +73,16 @@ def test_a_driver_that_was_paused_or_is_started_again_runs_no_batch(
     pause has cut in two, and which the plan announces. A driver that wakes commits no batch; it may
     begin one before it sees that it was moved.
     """
-    with Demo(tmp_path, print) as demo, DriverWatch(demo) as watch:
+    demo = Demo(tmp_path, print, heartbeat_timeout=HEARTBEAT_TIMEOUT)
+    with demo, DriverWatch(demo) as watch:
         failover, source = Failover(demo), demo.job_folder("source")
         stream = failover.start_stream()
         _pause(demo, source, moment)
         begun, committed = last_batch(source, "offsets"), last_batch(source)
         try:
             # A batch that is read again is above the thresholds.
-            failover.trigger(heartbeat_timeout=HEARTBEAT_TIMEOUT, approve="never")
-            failover.wait_for_task("submit_target")
+            failover.trigger(approve="never")
+            failover.wait_for_task("start_target")
             failover.move_producer()
             failover.wait_for_end()
         finally:

@@ -17,18 +17,18 @@ def test_a_fleet_is_moved_by_two_runs_one_job_is_broken_in_the_first(tmp_path: P
     """
     with FleetStage(tmp_path, 3, stop_timeout=60.0).running() as stage:
         well, broken, later = stage.names
-        stage.write_manifest({well: 1, broken: 1, later: 2})
+        stage.write_jobs({well: 1, broken: 1, later: 2})
         stage.cluster.jobs[1].is_deaf.set()
         first = stage.trigger()
         assert stage.wait_end(first) == "failed"
         assert stage.outcomes(first) == {
             well: "moved",
-            broken: "failed_before_stop",
-            later: "not_begun",
+            broken: "withdrawn",
+            later: "not begun",
         }
         stage.cluster.jobs[1].is_deaf.clear()
         second = stage.trigger()
         assert stage.wait_end(second) == "success"
-        assert stage.outcomes(second) == {well: "moved_before", broken: "moved", later: "moved"}
+        assert stage.outcomes(second) == {well: "there already", broken: "moved", later: "moved"}
         stage.check_all_once()
         add_figures(jobs=3, runs=2, records_written_once=stage.written)

@@ -66,11 +66,15 @@ def test_the_rest_services_answer_the_same_plan(run: SecuredRun) -> None:
 
 
 def test_the_pages_show_the_failover(run: SecuredRun) -> None:
-    """The run with its downtime, the plan with each start, the connection with its plots."""
+    """The run with its downtime, the plan with each start, the connection with its plots.
+
+    To be counted, the job was stopped at its new home.
+    """
     pages = run.answers["pages"]
     assert "<dt>Downtime</dt>" in pages["run"]
     assert "moved" in pages["run"]
-    assert "moved" in pages[""]
+    assert "orders/target" in pages[""]
+    assert ">stopped</span>" in pages[""]
     assert "Shift of orders[0]" in pages["connection"]
     for each in run.report.plan.partitions:
         assert f">{each.start}</td>" in pages["plan"]

@@ -116,6 +116,7 @@ def airflow(
 ) -> Iterator["Airflow"]:
     """An Airflow with the DAGs of airflow_dags, shared by all tests: it takes a minute to start."""
     from stack.airflow import Airflow  # noqa: PLC0415 - few tests need it
+    from tests.integration.airflow_dags.page_world import write_jobs  # noqa: PLC0415
     from tests.integration.contract import (  # noqa: PLC0415
         REFRESH_SECONDS,
         airflow_connections,
@@ -123,11 +124,17 @@ def airflow(
 
     connections = airflow_connections(stack, mirrored_topic)
     others = {"mm2_again": connections["mm2_default"], "no_mm2": {"conn_type": "http", "extra": {}}}
+    naming = mirrored_topic.mirror.pair.naming
+    jobs = write_jobs(tmp_path_factory.mktemp("jobs"), naming.source_alias, naming.target_alias)
+    env = {
+        "AIRFLOW__MM2_OFFSETS__REFRESH_SECONDS": str(REFRESH_SECONDS),
+        "AIRFLOW__MM2_OFFSETS__JOBS_FILE": str(jobs),
+    }
     made = Airflow(
         tmp_path_factory.mktemp("airflow"),
         HERE / "airflow_dags",
         connections=connections | others,
-        env={"AIRFLOW__MM2_OFFSETS__REFRESH_SECONDS": str(REFRESH_SECONDS), **telemetry.env},
+        env={**env, **telemetry.env},
         progress=print,
     )
     try:

@@ -53,7 +53,7 @@ def main() -> None:
     (folder / "batches").mkdir(exist_ok=True)
     spark = SparkSession.builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    control = StopControl(spark, str(folder / "control"), interval=0.2)
+    control = StopControl(spark, str(folder), interval=0.2)
     queries = [start(spark, folder, name, TRIGGERS[kind]) for name in names if name != "not"]
     known = names.index("not") if "not" in names else len(names)
     control.run(*queries[:known])

@@ -97,12 +97,15 @@ class ManagedMirror:
         self.worker.run(task)
         return self.worker.xcoms["task", "return_value"]
 
-    def apply(self, **settings: Any) -> Any:  # noqa: ANN401 - JSON
-        """Create or update the connectors."""
-        arguments = {"topics": f"{self.name}.*", "name": self.name, "settings": SETTINGS}
+    def apply(self, *, is_dry_run: bool = False, **further: Any) -> Any:  # noqa: ANN401 - JSON
+        """Create or update the connectors by a description with further fields."""
+        mirror = {"topics": f"{self.name}.*", "name": self.name, "settings": SETTINGS, **further}
         return self.run(
             ApplyMirrorMakerOperator,
-            **{"poll_interval": 0.2, "timeout": 600, **arguments, **settings},
+            mirror=mirror,
+            is_dry_run=is_dry_run,
+            poll_interval=0.2,
+            timeout=600,
         )
 
     def set_state(self, state: str, connector: str | None = None) -> None:

@@ -19,13 +19,15 @@ USER, PASSWORD, REGION = "nobody", "nothing", "us-east-1"
 
 
 class Server:
-    """Moto's S3 in this process; it can refuse to write."""
+    """Moto's S3 in this process; it can refuse to write, or write over."""
 
     def __init__(self) -> None:
         (port,) = free_ports(1)
         self.url = f"http://127.0.0.1:{port}"
         self.refuses_to_write = ""
         """The suffix of object names that are refused; empty refuses none."""
+        self.ignores_conditions = False
+        """Whether it writes over an object that is to be created only if there is none."""
         self._app = DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", port, self._answer, threaded=True)
         self._thread = Thread(target=self._server.serve_forever)
@@ -35,6 +37,8 @@ class Server:
         if end and name.endswith(end) and environ["REQUEST_METHOD"] in ("PUT", "POST"):
             start("403 Forbidden", [("Content-Type", "application/xml")])
             return [b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"]
+        if self.ignores_conditions:
+            environ.pop("HTTP_IF_NONE_MATCH", None)
         answer: Iterable[bytes] = self._app(environ, start)
         return answer
 

@@ -29,7 +29,7 @@ from tests.soaks import LONGEST, add_figures
 from tests.unit.operators.worker import Worker
 
 pytestmark = pytest.mark.timeout(LONGEST)
-ROUNDS = int(os.environ.get("ROUNDS", "6"))
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
 POSITIONS = int(os.environ.get("POSITIONS", "3"))
 PARTITIONS = 2
 OPTIONS = (

@@ -13,6 +13,8 @@ from upath import UPath
 from airflow_mm2_offsets.core import FailoverPlan
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.kafka.syncs import read_syncs
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
+from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.operators.drill import StartDrillOperator
 from airflow_mm2_offsets.operators.drill_teardown import TearDownDrillOperator
 from airflow_mm2_offsets.planning.plan import plan_failover
@@ -21,7 +23,6 @@ from airflow_mm2_offsets.reconcile.ranges import partitions_of_plan
 from airflow_mm2_offsets.reconcile.request import JOB_FILE, make_request
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.drill import read_mark
-from airflow_mm2_offsets.spark.offsets import format_offsets
 from stack.mirror import Stack
 from stack.process import Program
 from stack.waiting import wait_until
@@ -29,6 +30,7 @@ from tests.integration.mirrors import Mirror, Writer, mirror, topic_partitions
 from tests.integration.spark_jobs import ROOT, START_SECONDS, lineage, submit_locally
 from tests.soaks import LONGEST, add_figures
 from tests.support.traces import State, Traces, difference
+from tests.unit.operators.clusters import define
 from tests.unit.operators.worker import Worker, events, rebuild
 
 pytestmark = pytest.mark.timeout(LONGEST)
@@ -36,7 +38,7 @@ pytestmark = pytest.mark.timeout(LONGEST)
 PARTITIONS = 2
 BEATS = re.compile(r"/production/control/(\.driver\.json\.tmp|driver\.json)$")
 """The heartbeat of the running job."""
-RUN = ("orders_stream", "drills__manual__1")
+RUN = ("orders_stream", "drills__manual__1__orders__drill")
 
 
 class DrillCase:
@@ -53,11 +55,10 @@ class DrillCase:
         self.job = self._program("production", mirror.stack.source, self.production)
         self.programs = [self.job]
 
-    def _program(self, name: str, servers: str, folder: Path, *more: str) -> Program:
-        places = [f"--{each}={folder}/{each}" for each in ("checkpoint", "control", "output")]
+    def _program(self, name: str, servers: str, home: Path) -> Program:
         arguments = ["--bootstrap-servers", servers, "--topic", self.topic, "--trigger", "1"]
         example = ROOT / "dags" / "jobs" / "orders_stream.py"
-        return submit_locally(name, example, [*arguments, *places, *more], self.logs)
+        return submit_locally(name, example, [*arguments, "--home", str(home)], self.logs)
 
     def positions(self, folder: Path) -> dict[int, int]:
         """Return where a job stands; empty before its first batch."""
@@ -83,32 +84,37 @@ class DrillCase:
         wait_until(self.has_read_all, "the job to read all", seconds=START_SECONDS)
         return plan
 
+    @property
+    def move(self) -> MoveRequest:
+        """The move that is rehearsed."""
+        naming = self.mirror.pair.naming
+        homes = (
+            Home(cluster=naming.source_alias, folder=str(self.production)),
+            Home(cluster=naming.target_alias, folder=str(self.root / "target")),
+        )
+        records = str(self.root / "records")
+        job = SparkJob(name="orders", homes=homes, dag="orders_stream", records=records)
+        return MoveRequest(job=job, policy="drill")
+
     def start_drill(self, plan: FailoverPlan) -> Program:
-        """Run the task that starts the drill, and do as the triggered DAG does."""
+        """Run the task that starts the drill, and do as the triggered DAG does.
+
+        The copy learns from its fence where to begin.
+        """
         with DAG("drills", schedule=None):
             task = StartDrillOperator(
-                task_id="submit_target",
-                trigger_dag_id="orders_stream",
-                folder=str(self.drill),
-                control=str(self.production / "control"),
-                job_folders={"source folder": str(self.production)},
-                sinks=[str(self.production / "output")],
-                conf={
-                    "topic": self.topic,
-                    "starting_offsets": format_offsets(plan.target_positions()),
-                },
+                task_id="start_drill", move=self.move, folder=str(self.drill), plan=plan.to_json()
             )
         self.worker.run(task)
         conf = self.worker.triggered[RUN]
         assert conf["drill"] is True
-        offsets = ("--starting-offsets", conf["starting_offsets"])
-        program = self._program("drill", self.mirror.stack.target, Path(conf["folder"]), *offsets)
+        program = self._program("drill", self.mirror.stack.target, Path(conf["folder"]))
         self.programs.append(program)
         program.start()
         return program
 
     def reconcile(self, plan: FailoverPlan) -> Reconciliation:
-        """Compare the drill's output as the failover's ``verify`` does in a drill."""
+        """Compare the copy's output as the task ``verify`` of a drill does."""
         pair, request_file = self.mirror.pair, self.logs / "request.json"
         committed = read_checkpoint(str(self.drill / "checkpoint")).positions
         index = read_syncs(pair.syncs_cluster, pair.syncs_topic).index
@@ -130,7 +136,11 @@ class DrillCase:
         """Run the tear-down; Airflow's run ends with its program."""
         with DAG("drills", schedule=None):
             task = TearDownDrillOperator(
-                task_id="tear_down", folder=str(self.drill), deferrable=True, poll_interval=0.2
+                task_id="tear_down",
+                move=self.move,
+                folder=str(self.drill),
+                deferrable=True,
+                poll_interval=0.2,
             )
         message = self.worker.run(task)
         while message.type == "DeferTask":
@@ -155,8 +165,11 @@ class DrillCase:
 
 
 @pytest.fixture
-def case(stack: Stack, worker: Worker, tmp_path: Path) -> Iterator[DrillCase]:
+def case(
+    stack: Stack, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[DrillCase]:
     with mirror(stack) as made:
+        _connect(monkeypatch, made)
         running = DrillCase(made, worker, tmp_path / "lake")
         made.configure()
         try:
@@ -165,6 +178,16 @@ def case(stack: Stack, worker: Worker, tmp_path: Path) -> Iterator[DrillCase]:
         finally:
             for program in running.programs:
                 program.kill()
+
+
+def _connect(monkeypatch: pytest.MonkeyPatch, made: Mirror) -> None:
+    """Define the connections by which the drill's start finds the way of the move."""
+    for side in ("source", "target"):
+        servers = {"bootstrap.servers": getattr(made.stack, side)}
+        define(monkeypatch, f"kafka_{side}", conn_type="kafka", extra=servers)
+    naming = made.pair.naming
+    aliases = {"source_alias": naming.source_alias, "target_alias": naming.target_alias}
+    define(monkeypatch, "mm2_default", extra={**aliases, "replication_policy": "identity"})
 
 
 def _expect_no_trace(traces: Traces, before: State) -> None:

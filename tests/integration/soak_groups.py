@@ -207,14 +207,13 @@ def test_groups_beside_the_sync_of_mirror_maker_2(
         "MirrorMaker 2",
         seconds=WAIT_SECONDS,
     )
-    report = sync_groups(ground.pair, parse_selection("ours-.*"), is_dry_run=False)
+    report = sync_groups(ground.pair, parse_selection("ours-.*"))
     rename = {name: f"checkpointed-{name}" for name in names}
     by_checkpoints = sync_groups(
         ground.pair,
         parse_selection("mm2-.*"),
         offsets_from=OffsetsFrom.CHECKPOINTS,
         rename=rename,
-        is_dry_run=False,
     )
     scores = [
         _score(ground, "MirrorMaker 2's own sync", "mm2-", positions),

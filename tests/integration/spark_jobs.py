@@ -73,8 +73,7 @@ def example_arguments(stack: Stack, topic: str, folder: Path) -> list[str]:
     """Return what the example job is given, with all it writes in one folder."""
     return [
         *("--bootstrap-servers", stack.source, "--topic", topic, "--trigger", "1"),
-        *("--checkpoint", str(folder / "checkpoint"), "--control", str(folder / "control")),
-        *("--output", str(folder / "output")),
+        *("--home", str(folder)),
     ]
 
 

@@ -44,7 +44,7 @@ def main() -> None:
     servers, topic, place, rounds = sys.argv[1:]
     folder = Path(place)
     spark = SparkSession.builder.getOrCreate()
-    control = StopControl(spark, str(folder / "control"), interval=0.2)
+    control = StopControl(spark, str(folder), interval=0.2)
     for number in range(int(rounds)):
         while number and not (folder / f"go-{number}").exists():
             time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""The bad input of a failover, each tried on real clusters and a real MirrorMaker 2.
+"""The bad input of a move, each tried on real clusters and a real MirrorMaker 2.
 
 Each message is in the runbook, nothing is stopped for nothing, and no job starts twice. Approval
 that is refused or not given is in test_approval.py, the killed DAG in tests/e2e/soak_kills.py.
@@ -6,6 +6,7 @@ that is refused or not given is in test_approval.py, the killed DAG in tests/e2e
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,9 @@ from confluent_kafka.admin import AdminClient
 from airflow_mm2_offsets.archive import SyncArchive, incremental_read
 from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.errors import (
-    NotReadyError,
-    PlanError,
-    StopError,
-)
+from airflow_mm2_offsets.errors import LockedError, NotReadyError, PlanError
 from airflow_mm2_offsets.hooks.mm2 import Mm2OffsetHook
+from airflow_mm2_offsets.moves.jobs import Home
 from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.mirrors import Mirror, Writer, mirror
@@ -31,8 +29,10 @@ from tests.integration.nights import (
     TopicJob,
     be_impatient,
     connect_airflow,
+    declare,
     quotes,
 )
+from tests.unit.dags.dags_folder import FOLDER
 from tests.unit.operators.worker import Worker
 
 QUIET, BUSY = range(2)
@@ -79,62 +79,85 @@ def writer(writers: list[Writer]) -> Iterator[Writer]:
 
 
 @pytest.fixture
-def night(writer: Writer, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
-    """A run for a job that has read half of what is copied."""
+def homes(writer: Writer, tmp_path: Path) -> tuple[Home, Home]:
+    """The job's homes: at the cluster that is copied, and at that of the copies."""
+    naming = writer.mirror.pair.naming
+    sides = {"source": naming.source_alias, "target": naming.target_alias}
+    here, there = (
+        Home(cluster=alias, folder=str(tmp_path / side), kafka_conn_id=f"kafka_{side}")
+        for side, alias in sides.items()
+    )
+    return here, there
+
+
+@pytest.fixture
+def source(writer: Writer, homes: tuple[Home, Home]) -> TopicJob:
+    """A job that has read half of what is copied."""
+    return TopicJob(Path(homes[0].folder), writer.topic, _both(COPIED // 2))
+
+
+@pytest.fixture
+def night(
+    writer: Writer,
+    homes: tuple[Home, Home],
+    source: TopicJob,
+    worker: Worker,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Night:
+    """A run for the job, which may read all that is copied again."""
     connect_airflow(monkeypatch, writer.mirror)
-    half = {QUIET: COPIED // 2, BUSY: COPIED // 2}
-    return Night(worker, TopicJob(tmp_path / "source", writer.topic, half))
+    declare(monkeypatch, *homes, max_read_again=COPIED)
+    return Night(worker, source)
 
 
-def test_two_failovers_of_one_job(night: Night) -> None:
+def test_two_moves_of_one_job(night: Night) -> None:
     """The second is refused while the first one stops the job, and after; one job starts, once."""
-    second = Night(night.worker, night.job, run_id="manual__2")
+    second = Night(night.worker, night.source, run_id="manual__2")
     for each in (night, second):
         each.run("check")
     night.begin("stop_source")
-    message = second.fails("check", NotReadyError)
-    assert "'mm2_failover:manual__1'" in message
-    assert "a job is moved once" in message
-    assert "mm2_failover:manual__1" in second.fails("stop_source", StopError)
-    night.run_from("stop_source", "wait_started")
-    assert "mm2_failover:manual__1" in second.fails("check", NotReadyError)
-    assert "mm2_failover:manual__1" in second.fails("stop_source", StopError)
-    (conf,) = night.worker.triggered.values()
-    assert conf["folder"] == str(night.target)
+    for _ in range(2):
+        assert "'mm2_failover:manual__1'" in second.fails("check", NotReadyError)
+        assert "'mm2_failover:manual__1'" in second.fails("stop_source", LockedError)
+        night.run_from("stop_source", "wait_started")
+    assert night.starts()
+    assert second.report()["outcome"] == "not begun"
 
 
 def test_a_drill_in_the_folders_of_the_production_job(night: Night) -> None:
-    """It is refused before it begins; no file has changed."""
-    files = _files(night.job.folder)
-    for folder in (night.job.folder, night.job.checkpoint, night.target):
-        night.give(mode="drill", drill_folder=str(folder))
-        message = night.fails("check", NotReadyError)
+    """It is refused before its job begins; no file has changed."""
+    files = _files(night.source.folder.parent)
+    drill = Night(night.worker, night.source, file=FOLDER / "mm2_drill.py")
+    drill.run_from("check", "start_drill")
+    for folder in (night.source.folder, night.source.checkpoint, Path(night.there.folder)):
+        drill.give(folder=str(folder))
+        message = drill.fails("start_drill", NotReadyError)
         assert f"the drill folder {folder} is, lies in, or holds the" in message
         assert "give another" in message
-    assert _files(night.job.folder) == files
+    assert _files(night.source.folder.parent) == files
     assert night.is_untouched()
 
 
 def test_a_target_that_has_deleted_the_position(night: Night, writer: Writer) -> None:
     """After the plan nothing is handed over; before the stop the check refuses."""
-    night.run_from("check", "submit_target")
+    night.run_from("check", "start_target")
     _delete_on_target(writer, COPIED // 2 + 3)
-    message = night.fails("submit_target", PlanError)
+    message = night.fails("start_target", PlanError)
     assert f"{writer.topic}[{QUIET}]" in message
     assert f"{COPIED // 2 + 3}" in message
-    night.run("roll_back")
+    assert night.report()["outcome"] == "given up"
     assert night.is_untouched()
-    late = Night(night.worker, night.job, run_id="manual__2")
+    late = Night(night.worker, night.source, run_id="manual__2")
     message = late.fails("check", NotReadyError)
     assert f"{writer.topic}[{QUIET}] at {COPIED // 2}" in message
     assert f"below the target's first offset {COPIED // 2 + 3}" in message
     assert late.is_untouched()
 
 
-def test_one_of_two_tasks_has_failed(night: Night, writer: Writer) -> None:
+def test_one_of_two_tasks_has_failed(night: Night, source: TopicJob, writer: Writer) -> None:
     """After the stop the wait names the records, and the stop is withdrawn; else the check does.
 
-    Once the task runs again, the failover goes on.
+    Once the task runs again, the job is moved.
     """
     made, worker = writer.mirror, night.worker
     made.configure(**SETTINGS, **{"producer.override.max.request.size": 2000})
@@ -143,16 +166,17 @@ def test_one_of_two_tasks_has_failed(night: Night, writer: Writer) -> None:
     producer = Producer({"bootstrap.servers": made.stack.source})
     producer.produce(writer.topic, b"large" * 1000, partition=BUSY)
     assert producer.flush(30) == 0
-    night.job.read_to(made.ends(writer.topic))
+    source.read_to(made.ends(writer.topic))
     wait_until(lambda: sorted(made.states()) == ["FAILED", "RUNNING", "RUNNING"], "one to fail")
     night.run_from("stop_source", "wait_replicated")
     message = night.waits_in_vain()
     assert f"{writer.topic}[{BUSY}] at {COPIED + 1}" in message
     assert f"{writer.topic}[{QUIET}]" not in message
-    night.run("roll_back")
+    assert f"of connector {made.name} is FAILED" in message
+    assert night.report()["outcome"] == "given up"
     assert night.is_untouched()
 
-    late = Night(worker, night.job, run_id="manual__2")
+    late = Night(worker, night.source, run_id="manual__2")
     message = late.fails("check", NotReadyError)
     assert "is FAILED (org.apache.kafka" in message
     assert f"POST /connectors/{made.name}/restart?includeTasks=true" in message
@@ -161,10 +185,12 @@ def test_one_of_two_tasks_has_failed(night: Night, writer: Writer) -> None:
     made.ask("POST", "/restart?includeTasks=true&onlyFailed=true")
     made.wait_running()
     late.run_from("check", "wait_started")
-    assert _starts(late) == {str(QUIET): COPIED, str(BUSY): COPIED + 1}
+    assert late.starts() == {QUIET: COPIED, BUSY: COPIED + 1}
 
 
-def test_connect_is_down(night: Night, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connect_is_down(
+    night: Night, source: TopicJob, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Before the stop the check refuses; after it the wait does; a disaster goes on without it."""
     be_impatient(monkeypatch)
     made, worker = writer.mirror, night.worker
@@ -172,22 +198,22 @@ def test_connect_is_down(night: Night, writer: Writer, monkeypatch: pytest.Monke
     made.stack.kill_connect()
     try:
         writer.write({QUIET: 3})
-        night.job.read_to(made.ends(writer.topic))
+        source.read_to(made.ends(writer.topic))
         night.run_from("stop_source", "wait_replicated")
         message = night.waits_in_vain()
         assert f"{made.stack.connect_url} did not answer, tried for" in message
-        night.run("roll_back")
+        assert night.report()["outcome"] == "given up"
         assert night.is_untouched()
 
-        late = Night(worker, night.job, run_id="manual__2")
+        late = Night(worker, night.source, run_id="manual__2")
         message = late.fails("check", NotReadyError)
         assert f"{made.stack.connect_url} did not answer, tried for" in message
         assert late.is_untouched()
 
-        lost = Night(worker, night.job, run_id="manual__3")
-        lost.give(mode="disaster", approve="never")
+        lost = Night(worker, night.source, run_id="manual__3")
+        lost.give(policy="disaster", approve="never")
         lost.run_from("check", "wait_started")
-        assert _starts(lost) == {str(QUIET): COPIED, str(BUSY): COPIED}
+        assert lost.starts() == _both(COPIED)
     finally:
         made.stack.start_connect()
         made.wait_running()
@@ -195,7 +221,11 @@ def test_connect_is_down(night: Night, writer: Writer, monkeypatch: pytest.Monke
 
 
 def test_a_way_home_before_the_reverse_mirror_has_copied(
-    night: Night, writer: Writer, monkeypatch: pytest.MonkeyPatch
+    night: Night,
+    source: TopicJob,
+    writer: Writer,
+    homes: tuple[Home, Home],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Without its connector; with one that is stopped, that has copied nothing, that lags."""
     made = writer.mirror
@@ -211,8 +241,10 @@ def test_a_way_home_before_the_reverse_mirror_has_copied(
     )
     made.ask("PUT", "/stop")  # With the identity policy both would copy in a circle.
     wait_until(lambda: made.states() == ["STOPPED"], "the connector to stop")
-    night.job.read_to({QUIET: COPIED, BUSY: COPIED})
-    night.give(mode="failback", reverse_mm2_conn_id="mm2_back")
+    here, there = homes
+    away, home = replace(there, folder=here.folder), replace(here, folder=there.folder)
+    declare(monkeypatch, away, home, mm2_back_conn_id="mm2_back", max_read_again=COPIED)
+    source.read_to(_both(COPIED))
     message = night.fails("check", NotReadyError)
     assert f"MirrorSourceConnector for {aliases.target_alias}->{aliases.source_alias}" in message
     with mirror(made.stack, f"{made.name}-back") as back:
@@ -230,17 +262,17 @@ def test_a_way_home_before_the_reverse_mirror_has_copied(
         back.ask("PUT", "/pause")
         wait_until(lambda: set(back.states()) == {"PAUSED"}, "the connector to pause")
         _write_on_target(writer, 3)
-        night.job.read_to(_both(COPIED + 8))
+        source.read_to(_both(COPIED + 8))
         night.run_from("stop_source", "wait_replicated")
         message = night.waits_in_vain()
         assert f"{writer.topic}[{QUIET}] at {COPIED + 8}" in message
-        night.run("roll_back")
+        assert f"connector {back.name} is PAUSED; resume it" in message
+        assert night.report()["outcome"] == "given up"
         assert night.is_untouched()
         back.ask("PUT", "/resume")
-        late = Night(night.worker, night.job, run_id="manual__2")
-        late.give(mode="failback", reverse_mm2_conn_id="mm2_back")
+        late = Night(night.worker, night.source, run_id="manual__2")
         late.run_from("stop_source", "wait_started")
-        assert _starts(late) == {str(number): at for number, at in _both(COPIED + 8).items()}
+        assert late.starts() == _both(COPIED + 8)
 
 
 def _both(number: int) -> dict[int, int]:
@@ -252,12 +284,6 @@ def _write_on_target(writer: Writer, count: int) -> None:
     for number in range(2 * count):
         producer.produce(writer.topic, b"on the target %d" % number, partition=number % 2)
     assert producer.flush(30) == 0
-
-
-def _starts(night: Night) -> dict[str, int]:
-    (conf,) = night.worker.triggered.values()
-    (partitions,) = json.loads(conf["starting_offsets"]).values()
-    return dict(partitions)
 
 
 def _make_reverse(made: Mirror, back: Mirror, topic: str) -> None:
@@ -297,14 +323,19 @@ def _files(folder: Path) -> dict[Path, bytes]:
 
 
 def test_an_archive_a_week_old(
-    night: Night, writer: Writer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    night: Night,
+    source: TopicJob,
+    writer: Writer,
+    homes: tuple[Home, Home],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The check warns, the translation loses nothing, and the forecast covers what is lost.
 
     One partition was quiet in the archive's days. Source, syncs topic and Connect are lost later.
     """
     made, pair = writer.mirror, Mm2OffsetHook().get_conn()
-    archive = SyncArchive(str(tmp_path / "archive"))
+    archives = source.folder.parent / "archives"
+    archive = SyncArchive(str(archives / "mm2_default"))
     for weeks, records in ((3, 10), (1, 60)):
         _archive_weeks_ago(pair, archive, weeks)
         writer.write({QUIET: records if weeks == 1 else 0, BUSY: records})
@@ -314,13 +345,14 @@ def test_an_archive_a_week_old(
     writer.write(_both(LOST))
     be_impatient(monkeypatch)
     connect_airflow(monkeypatch, made, source=NEVER, connect_url=f"http://{NEVER}")
-    night.job.read_to(_both(COPIED))
-    night.give(mode="disaster", archive=str(archive.location))
+    source.read_to(_both(COPIED))
+    declare(monkeypatch, *homes, archive=str(archives), max_read_again=COPIED)
+    night.give(policy="disaster")
     night.run_from("check", "approve")
     (age,) = night.checks("archive_age")
     assert (age["status"], age["value"]) == ("warning", "its last run was 7 days ago")
     assert quotes(age["value"])
-    forecast = night.result("forecast")
+    forecast = night.result("translate", "forecast")
     for line in forecast["partitions"]:
         assert line["at_risk"]["at_most"] >= LOST, line
     assert all(start <= COPIED for start in _planned(night).values())
@@ -330,7 +362,7 @@ def test_an_archive_a_week_old(
 
 
 def _planned(night: Night) -> dict[str, int]:
-    (partitions,) = json.loads(night.xcoms["translate", "starting_offsets"]).values()
+    (partitions,) = json.loads(night.result("translate", "starting_offsets")).values()
     return dict(partitions)
 
 

@@ -38,6 +38,10 @@ DIGEST = "6b0c8d1fe52d6f0a3c9b4e7712a85fd09e3b61c47d20f8a95be14c3706d2a9f1"
 RULES = (
     (r"http://127\.0\.0\.1:\d+", "http://127.0.0.1:54321"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", "2026-11-21T09:10:00+00:00"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", "2026-11-21T09:10:00.123+00:00"),
+    (r"\b\S+ on \S+ at (?=2026-11-21)", "ada on laptop at "),
+    (r"\bdown for: \d+ s", "down for: 7 s"),
+    (r"\bfor \d+ of (\d+) s\b", r"for 2 of \1 s"),
     (r"\b\d+\.\d s\b", "1.0 s"),
     (r"\b\d+ s (old|of data)\b", r"1 s \1"),
     (r"\bafter \d+ms\b", "after 0ms"),
@@ -123,7 +127,7 @@ def terminal(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     (folder / "token.txt").write_text(f"{TOKEN}\n")
     (folder / "positions.json").write_text(json.dumps({TOPIC: {"0": 50, "1": 30}}))
     _checkpoint(folder / "checkpoint")
-    _fence(folder / "control")
+    _job(folder)
     with mirror(stack, name="shop") as made:
         _fill(made)
         _copy(made, folder)
@@ -173,12 +177,28 @@ def _checkpoint(root: Path) -> None:
         path.write_text(text)
 
 
-def _fence(control: Path) -> None:
-    """Write one that a failover has raised, and that its hand-over has marked."""
-    control.mkdir()
-    raised = {"request_id": "mm2_failover:manual__1", "at": "2026-11-21T09:10:00+00:00"}
-    moved = {"moved_to": "s3://lake/orders/us", "state": "moved"}
-    (control / "fence.json").write_text(json.dumps({"schema_version": 1, **raised, **moved}))
+def _job(folder: Path) -> None:
+    """Write a file of jobs, and the folder of one whose driver has just ended."""
+    homes = {"eu": "eu/orders", "us": "us/orders"}
+    job = {"name": "orders", "homes": homes, "dag": "orders_stream", "records": "records"}
+    (folder / "jobs.json").write_text(json.dumps({"jobs": [job]}))
+    home = folder / "eu" / "orders"
+    _checkpoint(home / "checkpoint")
+    ids = {"query_id": "f9935b59-ce2d-43f1-9db5-7073e52f8d53", "run_id": "r"}
+    driver = {
+        "schema_version": 2,
+        "application_id": "app-1",
+        "host": "h",
+        "pid": 7,
+        **ids,
+        "heartbeat": 1,
+        "lease": 1.0,
+        "ended": True,
+        "control": f"file:{home / 'control'}",
+        "queries": [{**ids, "checkpoint": f"file:{home / 'checkpoint'}"}],
+    }
+    (home / "control").mkdir()
+    (home / "control" / "driver.json").write_text(json.dumps(driver))
 
 
 @pytest.mark.parametrize("number", range(len(BLOCK.findall(PAGE.read_text()))))

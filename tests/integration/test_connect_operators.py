@@ -39,7 +39,8 @@ def test_a_mirror_is_applied_paused_stopped_and_resumed(managed: ManagedMirror) 
     assert [each["action"] for each in made["changes"]] == ["create"] * 3
     assert made["state"] == "RUNNING"
     assert [each["action"] for each in managed.apply()["changes"]] == ["none"] * 3
-    changed = managed.apply(source_settings={"offset.lag.max": "7"}, is_dry_run=True)
+    further = {"settings_of": {"source": {"offset.lag.max": "7"}}}
+    changed = managed.apply(is_dry_run=True, **further)
     assert [each["action"] for each in changed["changes"]] == ["update", "none", "none"]
     for state in ("PAUSED", "STOPPED", "STOPPED", "RUNNING"):
         managed.set_state(state)

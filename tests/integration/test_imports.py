@@ -110,6 +110,7 @@ def test_parsing_is_cheap(tmp_path: Path) -> None:
         "AIRFLOW_HOME": str(tmp_path),
         "AIRFLOW__CORE__UNIT_TEST_MODE": "True",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "TMPDIR": str(tmp_path),  # what an earlier run has left there would hide a write
     }
     run = subprocess.run(
         [sys.executable, "-c", PARSE, *map(str, FILES)],

@@ -75,7 +75,6 @@ def _checkpointed_groups(pair: ClusterPair, *_: object) -> object:
         parse_selection(GROUP),
         offsets_from=OffsetsFrom.CHECKPOINTS,
         rules=GroupRules(overwrite_others=True),  # of the task before
-        is_dry_run=False,
     )
 
 

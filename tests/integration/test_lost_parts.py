@@ -21,7 +21,7 @@ from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Naming, OffsetSync, ReplicationPolicy, encode_offset_sync
 from airflow_mm2_offsets.core.forecast import ForecastRequest
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import DISASTER
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.planning.forecast_file import forecast_once
 from airflow_mm2_offsets.planning.lost_parts import PROBE_SECONDS
@@ -112,9 +112,7 @@ def test_a_lost_source_costs_seconds(
     began = time.monotonic()
     plan = plan_from_what_is_left(pair, POSITIONS, options=PlanOptions(archive=archive))
     planned = time.monotonic()
-    request = ForecastRequest(
-        mode=FailoverMode.DISASTER, plan_digest=plan.to_json()["digest"], max_rate=10
-    )
+    request = ForecastRequest(policy=DISASTER, plan_digest=plan.to_json()["digest"], max_rate=10)
     path = UPath(tmp_path / "forecast.json")
     told = forecast_once(pair, plan, request, archive=archive, path=path)
     ended = time.monotonic()

@@ -29,7 +29,7 @@ from stack.mirror import Stack
 from stack.waiting import wait_until
 from tests.integration.mirrors import Writer, mirror
 
-NOT_HERE = {CheckName.TARGET_DAG, CheckName.DRILL_FOLDERS}
+NOT_HERE = {CheckName.TARGET_DAG}
 """The callers' own."""
 
 
@@ -100,7 +100,6 @@ def test_a_healthy_world_is_ready(writer: Writer, folder: Path) -> None:
     assert not_asked == NOT_HERE | {
         *(CheckName.JOB_CLUSTER, CheckName.SUBSCRIBE_PATTERN),  # The checkpoint says nothing of it.
         *(CheckName.JOB_FOLDERS, CheckName.SINK),
-        CheckName.TOPIC_LIST,  # Only where a job gets its topics as an argument.
     }
     after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert after == before

@@ -7,65 +7,47 @@ takes 4 s longer to import, in each process of every test.
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG
-from upath import UPath
 
 from airflow_mm2_offsets.errors import HandoverError
-from airflow_mm2_offsets.operators.report import ReportFailoverOperator
-from airflow_mm2_offsets.spark.claim import read_claim
+from airflow_mm2_offsets.moves.jobs import Home
+from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.testing import in_memory_clients
 from airflow_mm2_offsets.testing.connect import in_memory_connect
+from tests.integration.nights import Night, declare
 from tests.integration.played_platforms import JOB, PLATFORMS, Platform
-from tests.unit.dags.dags_folder import FOLDER, parse
-from tests.unit.dags.failovers import STARTING, Failover
+from tests.unit.dags.dags_folder import FOLDER
 from tests.unit.operators.clusters import Clusters
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
+from tests.unit.spark import checkpoints
 
 # The provider of Databricks asks Airflow for its own version in a way that 3.3 has deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:ProvidersManager.*is deprecated")
 RECIPES = FOLDER / "recipes"
-BEFORE = ("check", "cancel_source", "stop_source", "read_positions", "wait_replicated")
-HANDED = ("translate", "forecast", "approve", "hand_over")
-STEPS = (*BEFORE, *HANDED, "submit_target", "wait_started", "report")
+STARTING = '{"orders":{"0":9,"1":0,"2":0,"3":0}}'
+"""Where the job begins at the target."""
 
 
-class Recipe(Failover):
+class Recipe(Night):
     """A run of a recipe's DAG, for a job without a control location."""
 
-    def __init__(self, worker: Worker, dag: DAG, source: Job, platform: Platform) -> None:
-        super().__init__(worker, dag, source, prefix="failover.")
-        worker.conf = {**worker.conf, **platform.params}
-        vars(self.task("stop_source")).update(poke_interval=0.02, quiet_period=0.05)
+    def __init__(self, worker: Worker, source: Job, platform: Platform) -> None:
+        super().__init__(worker, source, file=RECIPES / f"failover_{platform.name}.py")
         self.platform = platform
-        self.target_checkpoint = UPath(self.target) / "checkpoint"
+        self.give(**platform.params)
 
-    def play(self, task_id: str) -> None:
-        if task_id == "wait_started":
-            super().play(task_id)
-
-    def run(self, task_id: str) -> None:
-        """Run a task, and note its state for the report."""
-        key = f"{self.prefix}{task_id}"
-        self.worker.states[key] = "failed"
-        super().run(task_id)
-        self.worker.states[key] = "success"
-
-    def run_all(self, *task_ids: str) -> None:
-        for each in task_ids:
-            self.run(each)
-
-    def report(self) -> dict[str, Any]:
-        assert isinstance(self.task("report"), ReportFailoverOperator)
-        with suppress(Exception):
-            super().run("report")
-        report: dict[str, Any] = self.worker.xcoms["failover.report", "return_value"]
-        return report
+    def play(self, name: str) -> None:
+        """Let the job begin that the platform was told to start."""
+        if name == "wait_started":
+            files = {
+                "sources/0/0": checkpoints.start(STARTING),
+                "offsets/0": checkpoints.batch('{"orders":{"0":15,"1":0,"2":0,"3":0}}'),
+                "commits/0": checkpoints.commit(),
+            }
+            checkpoints.write(Path(self.there.folder) / "checkpoint", files)
 
 
 @pytest.fixture
@@ -90,11 +72,10 @@ def recipe(
     kind: Callable[[], Platform] = request.param
     assert clusters
     pytest.importorskip(request.param.needs, reason="its provider comes with make recipes")
-    bag = parse(RECIPES / f"failover_{request.param.name}.py")
-    assert bag.import_errors == {}
-    (dag,) = bag.dags.values()
+    here, there = (Home(cluster=side, folder=str(tmp_path / side)) for side in ("source", "target"))
+    declare(monkeypatch, here, there, dag=None, is_controlled=False)
     with kind().running(monkeypatch) as platform:
-        yield Recipe(worker, dag, Job(tmp_path / "source", 4, 0, 0, 0), platform)
+        yield Recipe(worker, Job(tmp_path / "source", 4, 0, 0, 0), platform)
 
 
 def _value(arguments: list[str], option: str) -> str:
@@ -103,42 +84,39 @@ def _value(arguments: list[str], option: str) -> str:
 
 def test_a_recipe_moves_the_job(recipe: Recipe) -> None:
     """One cancel, of the job; one submit, with the plan's offsets as they are; no login in it."""
-    recipe.run_all(*STEPS)
+    recipe.run_from("check", "report")
     platform = recipe.platform
     assert platform.cancelled == [JOB]
     (arguments,) = platform.arguments
-    planned = recipe.worker.xcoms["failover.translate", "starting_offsets"]
-    assert _value(arguments, "--starting-offsets") == planned == STARTING
+    assert _value(arguments, "--starting-offsets") == STARTING
     assert _value(arguments, "--topic") == "orders"
-    assert _value(arguments, "--checkpoint") == f"{recipe.target}/checkpoint"
+    assert _value(arguments, "--checkpoint") == f"{recipe.there.folder}/checkpoint"
     assert _value(arguments, "--kafka-properties") == "/etc/kafka/target/client.properties"
-    assert re.fullmatch(r"mm2-[0-9a-f]{32}", recipe.worker.xcoms["failover.hand_over", "token"])
-    assert set(platform.tokens) <= {recipe.worker.xcoms["failover.hand_over", "token"]}
+    token = recipe.result("hand_over", "token")
+    assert re.fullmatch(r"mm2-[0-9a-f]{32}", token)
+    assert set(platform.tokens) <= {token}
     assert getattr(platform, "environment", {}) in (
         {},
         {"KAFKA_CLIENT_PROPERTIES": "{{secrets/kafka/target-client-properties}}"},
     )
-    report = recipe.report()
-    assert report["outcome"] == "moved"
-    assert report["stopped"]["proof"] == "silent"
+    assert recipe.report()["outcome"] == "moved"
+    (proof,) = (each.facts for each in recipe.entries() if each.event is Event.PROVE)
+    assert proof["proof"] == "silent"
     assert re.fullmatch(
-        r"quiet checkpoint after cancel by \w+ \(failover.cancel_source\)",
-        report["stopped"]["basis"],
+        r"quiet checkpoint after cancel by \w+ \(failover.cancel_source\)", proof["basis"]
     )
 
 
 def test_a_dry_run_calls_no_platform(recipe: Recipe) -> None:
     """It says which operators it would run."""
-    recipe.worker.conf = {**recipe.worker.conf, "dry_run": True}
-    for each in STEPS[:-1]:
-        message = recipe.worker.run(recipe.task(each))
-        assert message.type != "DeferTask" or each == "wait_replicated"
+    recipe.give(dry_run=True)
+    recipe.run_from("check", "report")
     assert recipe.platform.calls == []
-    cancels = recipe.worker.xcoms["failover.cancel_source", "intent"]
+    cancels = recipe.result("cancel_source", "intent")
     assert re.fullmatch(r"run \w+Operator, which cancels the job", cancels)
-    submits = recipe.worker.xcoms["failover.submit_target", "intent"]
+    submits = recipe.result("start_target", "intent")
     assert re.fullmatch(r"run \w+Operator, which submits the job", submits)
-    assert read_claim(recipe.target_checkpoint) is None
+    assert recipe.entries() == []
 
 
 def test_a_second_try_starts_no_second_job(recipe: Recipe) -> None:
@@ -146,16 +124,16 @@ def test_a_second_try_starts_no_second_job(recipe: Recipe) -> None:
 
     Once its checkpoint is there, the task is skipped and the platform is not called.
     """
-    recipe.run_all(*BEFORE, *HANDED, "submit_target")
+    recipe.run_from("check", "wait_started")
     if recipe.platform.refuses_twice or not recipe.platform.is_idempotent:
         with pytest.raises(Exception, match=r"Duplicate|409|an earlier try .* may have submitted"):
-            recipe.run("submit_target")
+            recipe.run("start_target")
     else:
-        recipe.run("submit_target")
+        recipe.run("start_target")
     assert len(recipe.platform.arguments) == 1
     recipe.run("wait_started")
     calls = list(recipe.platform.calls)
-    recipe.run_all("hand_over", "submit_target")
+    recipe.run_from("hand_over", "wait_started")
     assert recipe.platform.calls == calls
 
 
@@ -167,11 +145,12 @@ def test_a_cancel_that_fails_moves_nothing(recipe: Recipe) -> None:
         recipe.run("cancel_source")
     recipe.platform.is_down = False
     report = recipe.report()
-    assert report["outcome"] == "failed_in_stop"
+    assert report["outcome"] == "unclear"
+    assert "see whether it runs there" in report["next"][0]
     assert recipe.platform.arguments == []
-    assert read_claim(recipe.target_checkpoint) is None
-    with pytest.raises(HandoverError, match="has not handed the job over, so nothing was submit"):
-        recipe.run("submit_target")
+    assert recipe.is_untouched()
+    with pytest.raises(HandoverError, match=r"has not handed job orders over, so nothing was sub"):
+        recipe.run("start_target")
     assert recipe.platform.arguments == []
 
 

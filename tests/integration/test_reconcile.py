@@ -234,7 +234,7 @@ def test_the_operator_verifies_a_plan(suite: ReconcileSuite, tmp_path: Path) -> 
     ends = {topic.name: {n: rows[-1]["offset"] + 1 for n, rows in topic.target.items()}}
     settings: dict[str, object] = {
         "plan": plan.to_json(),
-        "committed": format_offsets(ends),
+        "scope": {"committed": format_offsets(ends)},
         "sinks": [{"cluster": side, "path": path} for side, path in paths.items()],
         "report": str(tmp_path / "report"),
         "conf": {**FOR_FEW_RECORDS, "spark.log.level": "WARN"},

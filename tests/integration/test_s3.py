@@ -1,6 +1,5 @@
 """Checkpoints on object storage: a real S3 server on loopback (moto's)."""
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -8,14 +7,16 @@ from uuid import uuid4
 import pytest
 from upath import UPath
 
+from airflow_mm2_offsets.core.policy import PLANNED
 from airflow_mm2_offsets.errors import CheckpointError, StopError
 from airflow_mm2_offsets.hooks.storage import storage_path
 from airflow_mm2_offsets.migration import migrate_checkpoint
+from airflow_mm2_offsets.moves.fences import read_fence
+from airflow_mm2_offsets.moves.journal import FenceState, State
+from airflow_mm2_offsets.moves.move import Mover, job_at
 from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
 from airflow_mm2_offsets.spark.checkpoint_copy import MARKER, inventory
-from airflow_mm2_offsets.spark.control import read_acknowledgement
 from airflow_mm2_offsets.spark.drill import mark_drill, remove_drill
-from airflow_mm2_offsets.spark.stopping import request_stop
 from airflow_mm2_offsets.testing import in_memory_clients
 from tests.integration.s3 import BUCKET, PASSWORD, USER, Server
 from tests.support.pairs import Pair
@@ -142,19 +143,20 @@ def test_a_server_that_refuses_midway(clusters: Pair, s3_server: Server, tmp_pat
 
 
 def test_a_read_only_control_location(s3_server: Server, place: Place) -> None:
-    """The stop fails with the file's name, and succeeds once writing is allowed."""
-    control = place("control")
-    driver = {"application_id": "a", "query_id": "q", "run_id": "r", "host": "h", "pid": 1}
-    (control / "driver.json").write_text(json.dumps({**driver, "heartbeat": 1}))
-    s3_server.refuses_to_write = "stop-request.json"
+    """The stop fails with the file's name, and goes on where it was once writing is allowed."""
+    mover = Mover(job_at("job", place), "dag:run", PLANNED, place)
+    s3_server.refuses_to_write = "control/fence/000001.json"
     try:
-        with pytest.raises(StopError, match=r"stop-request\.json is out of reach: PermissionError"):
-            request_stop(control, "stop-1")
+        with pytest.raises(StopError, match=r"000001\.json is out of reach: PermissionError"):
+            mover.ask()
     finally:
         s3_server.refuses_to_write = ""
-    assert read_acknowledgement(control, "stop-1") is None
-    request_stop(control, "stop-1")
-    assert (control / "stop-request.json").exists()
+    assert read_fence(place("job/control")) is None
+    move = mover.ask()
+    assert [each.state for each in move.entries] == [State.STOPPING]
+    fence = read_fence(place("job/control"))
+    assert fence is not None
+    assert (fence.state, fence.request_id) == (FenceState.STOPPING, move.request_id)
 
 
 def test_a_drills_folder_is_removed(place: Place) -> None:

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pyspark
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import DAG
 
-from airflow_mm2_offsets.errors import StopError
-from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.job import py_files
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from stack.mirror import Stack
@@ -34,7 +32,6 @@ from tests.integration.spark_jobs import (
     run_to_the_end,
     submit,
 )
-from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 
 # Starting the cluster, the stack and a job is a part of each test's time.
@@ -89,17 +86,15 @@ def _job(stack: Stack, topic: str, folder: Path) -> Program:
     return submit("the job", command, folder, PYTHON)
 
 
-def _stop(worker: Worker, folder: Path, **settings: Any) -> dict[str, Any]:
+def _stop(worker: Worker, folder: Path, *, kill_after: float | None = None) -> dict[str, Any]:
     """Run the operator to its end; return its XCom."""
+    home = Home(cluster="east", folder=str(folder), spark_conn_id=CONNECTION)
     with DAG("failover", schedule=None):
         task = StopSparkStreamingOperator(
             task_id="stop",
             deferrable=True,
-            control=str(folder / "control"),
-            checkpoint=str(folder / "checkpoint"),
-            spark_conn_id=CONNECTION,
+            job=SparkJob(name="orders", homes=(home,), kill_after=kill_after),
             poll_interval=0.5,
-            **settings,
         )
     return run_to_the_end(worker, task)
 
@@ -136,50 +131,3 @@ def test_a_driver_in_client_mode_is_killed_here(
     wait_until(lambda: not _active(cluster), "the master to see its end")
     checkpoint = read_checkpoint(str(folder / "checkpoint"))
     assert before(checkpoint.positions) <= set(lineage(folder / "output"))
-
-
-def test_a_driver_on_the_cluster_is_killed_by_its_id(
-    cluster: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: Worker
-) -> None:
-    """Asked in vain, then killed, and the master's word waited for; an unknown one is an error.
-
-    A second kill of an ended driver is no error.
-    """
-    driver_id = _run_on_cluster(cluster, tmp_path)
-    extra = {"deploy-mode": "cluster", "rest-port": str(cluster.ports.rest)}
-    _define(monkeypatch, cluster, **extra)
-    job = Job(tmp_path, 4)  # a driver that has no stop control answers nothing
-    result = _stop(worker, job.folder, kill_after=1.0, driver_id=driver_id, quiet_period=1.0)
-    assert (result["proof"], result["clean"]) == ("killed", False)
-    (driver,) = httpx.get(f"{cluster.page}/json/").json()["completeddrivers"]
-    assert (driver["id"], driver["state"]) == (driver_id, "KILLED")
-
-    assert SparkKillHook(CONNECTION).kill(None, driver_id) is True
-    with pytest.raises(StopError, match="does not know driver-of-nobody"):
-        SparkKillHook(CONNECTION).kill(None, "driver-of-nobody")
-
-
-def _run_on_cluster(cluster: SparkCluster, folder: Path) -> str:
-    """Run a program of Spark's own, which lasts, as a driver on a worker; return its id.
-
-    A standalone cluster takes no Python there.
-    """
-    (core,) = (Path(pyspark.__file__).parent / "jars").glob("spark-core_*.jar")
-    java = f"-Dspark.history.fs.logDirectory={folder} -Dspark.history.ui.port=0"
-    command: list[str | Path] = [
-        *(BIN / "spark-submit", "--master", cluster.url, "--deploy-mode", "cluster"),
-        *("--driver-memory", "512m", "--conf", f"spark.driver.extraJavaOptions={java}"),
-        *("--class", "org.apache.spark.deploy.history.HistoryServer", core),
-    ]
-    program = submit("cluster mode", command, folder, {"SPARK_LOCAL_IP": "127.0.0.1"})
-    program.start()
-    program.wait_end()  # it only hands the driver over
-    found: list[str] = []
-
-    def runs() -> bool:
-        drivers = httpx.get(f"{cluster.page}/json/").json()["activedrivers"]
-        found[:] = [each["id"] for each in drivers if each["state"] == "RUNNING"]
-        return bool(found)
-
-    wait_until(runs, "a driver on a worker")
-    return found[0]

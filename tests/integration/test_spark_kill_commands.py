@@ -1,6 +1,5 @@
 """SparkKillHook: which command kills which deployment's driver."""
 
-import json
 import os
 import traceback
 from collections.abc import Callable
@@ -11,12 +10,10 @@ from typing import Any
 import pytest
 from airflow.providers.apache.spark.hooks import spark_submit
 
-from airflow_mm2_offsets.connect import exchange
 from airflow_mm2_offsets.errors import ConfigurationError, StopError
 from airflow_mm2_offsets.hooks import spark_kill
 from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
 from airflow_mm2_offsets.spark.control import Driver
-from tests.integration.test_connect_bounds import OK, Misbehave, drip_body, send_300_mib, served
 from tests.unit.operators.clusters import define
 
 DRIVER = Driver(
@@ -75,12 +72,9 @@ def test_an_application_of_yarn(
     running, killed = ("\tState : RUNNING\n", "\tState : KILLED\n\tFinal-State : KILLED\n")
     program("yarn", "", running, running, killed)
     assert SparkKillHook("spark_here").kill(DRIVER) is True
-    assert SparkKillHook("spark_here").kill(None, "application_3_4") is True
     assert called().splitlines() == [
         "yarn application -kill application_1_2",
         *("yarn application -status application_1_2",) * 3,
-        "yarn application -kill application_3_4",
-        "yarn application -status application_3_4",
     ]
 
 
@@ -128,16 +122,9 @@ def test_a_driver_in_client_mode_elsewhere(monkeypatch: pytest.MonkeyPatch) -> N
             SparkKillHook("spark_here").kill(DRIVER)
 
 
-def test_a_standalone_driver_wants_the_rest_api(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the REST API the end can't be seen; the error says how to configure it."""
-    _connect(monkeypatch, "spark://master:7077")
-    with pytest.raises(StopError, match='"deploy-mode": "cluster" and "rest-port" into the extra'):
-        SparkKillHook("spark_here").kill(None, "driver-1")
-
-
 @pytest.mark.parametrize("master", ["yarn", "spark://master:7077", "local"])
 def test_a_kill_without_a_job(monkeypatch: pytest.MonkeyPatch, master: str) -> None:
-    """Without control location and id nothing is killed."""
+    """Where no driver has described itself, nothing is killed."""
     _connect(monkeypatch, master)
     with pytest.raises(StopError, match=f"nothing says what {master} calls the driver"):
         SparkKillHook("spark_here").kill(None)
@@ -198,66 +185,3 @@ def test_a_connection_that_does_not_exist() -> None:
     """Airflow's own hook would fall back to YARN and kill a foreign application."""
     with pytest.raises(ConfigurationError, match="connection spark_nowhere does not exist"):
         SparkKillHook("spark_nowhere")
-
-
-def test_a_standalone_driver_that_the_master_does_not_know(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The error holds the master's answer: a mistyped id must not pass for an ended driver."""
-    _connect(
-        monkeypatch, "spark://127.0.0.1:7077", **{"deploy-mode": "cluster", "rest-port": "6066"}
-    )
-    hook = SparkKillHook("spark_here")
-    answer = json.dumps({"submissionId": "driver-1", "success": False})
-    monkeypatch.setattr(hook, "_ask_master", lambda _method, _what: answer)
-    with pytest.raises(StopError, match=r"does not know driver-1.*success"):
-        hook.kill(None, "driver-1")
-
-
-@pytest.mark.parametrize(
-    ("misbehave", "said"),
-    [
-        (drip_body, r"bytes of an answer came in 0\.6 s"),
-        (send_300_mib, r"the answer is larger than \d+ bytes"),
-    ],
-)
-def test_a_master_that_does_not_end_its_answer(
-    monkeypatch: pytest.MonkeyPatch, misbehave: Misbehave, said: str
-) -> None:
-    """A deadline and a size limit hold for the master's REST API too."""
-    monkeypatch.setattr(spark_kill, "REST_SECONDS", 0.6)
-    monkeypatch.setattr(exchange, "MAX_BYTES", 2**20)
-    with served(misbehave) as url:
-        port = url.rpartition(":")[2]
-        _connect(
-            monkeypatch, "spark://127.0.0.1:7077", **{"deploy-mode": "cluster", "rest-port": port}
-        )
-        with pytest.raises(StopError, match=rf"at {url}: .*{said}; see that"):
-            SparkKillHook("spark_here").kill(None, "driver-1")
-
-
-def test_a_standalone_driver_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kill is a POST, and the state is polled until it is final."""
-    states = iter([b"", b"RUNNING", b"KILLED"])
-    requests: list[str] = []
-
-    def answer(send: Callable[[bytes], None], _over: object) -> None:
-        body = b'{"driverState": "%s"}' % next(states)
-        send(OK + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-
-    real = exchange.Server.ask
-
-    def ask(server: exchange.Server, path: str, **options: Any) -> exchange.Answer:
-        requests.append(f"{options['method']} {path}")
-        return real(server, path, **options)
-
-    monkeypatch.setattr(exchange.Server, "ask", ask)
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    with served(answer) as url:
-        port = url.rpartition(":")[2]
-        _connect(
-            monkeypatch, "spark://127.0.0.1:7077", **{"deploy-mode": "cluster", "rest-port": port}
-        )
-        assert SparkKillHook("spark_here").kill(None, "driver-1") is True
-    status = "GET /v1/submissions/status/driver-1"
-    assert requests == ["POST /v1/submissions/kill/driver-1", status, status]

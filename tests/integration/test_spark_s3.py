@@ -58,17 +58,22 @@ class Job:
     name: str
     folder: Path
 
-    def location(self, what: str) -> str:
-        """Return a location in Airflow's spelling."""
-        return f"s3://lake@{BUCKET}/{self.name}/{what}"
+    @property
+    def home(self) -> str:
+        """The job's folder in Airflow's spelling."""
+        return f"s3://lake@{BUCKET}/{self.name}"
+
+    @property
+    def checkpoint(self) -> str:
+        """Its checkpoint location, likewise."""
+        return f"{self.home}/checkpoint"
 
     def program(self) -> Program:
-        at = {each: f"s3a://{BUCKET}/{self.name}/{each}" for each in ("checkpoint", "control")}
         command = [
             *_submit_with_s3(self.server),
             *(ROOT / "dags" / "jobs" / "orders_stream.py", "--bootstrap-servers", self.cluster),
             *("--topic", self.topic, "--trigger", "1", "--output", str(self.folder / "output")),
-            *("--checkpoint", at["checkpoint"], "--control", at["control"]),
+            *("--home", f"s3a://{BUCKET}/{self.name}"),
         ]
         return submit(f"the job on the {self.name}", command, self.folder)
 
@@ -78,7 +83,7 @@ class Job:
         cluster = pair.source if is_on_source else pair.target
         watermarks = cluster.watermarks(topic_partitions(self.topic, range(2)))
         try:
-            positions = read_checkpoint(storage_path(self.location("checkpoint"))).positions
+            positions = read_checkpoint(storage_path(self.checkpoint)).positions
         except CheckpointError:
             return False
         ends = {number: each.high for (_, number), each in watermarks.items()}
@@ -104,8 +109,7 @@ def _run_and_stop(job: Job, made: Mirror, worker: Worker) -> None:
             stop = StopSparkStreamingOperator(
                 task_id="stop",
                 deferrable=True,
-                control=job.location("control"),
-                checkpoint=job.location("checkpoint"),
+                job={"name": "orders", "homes": {"source": job.home}},
                 quiet_period=3.0,
                 poll_interval=0.5,
             )
@@ -118,7 +122,7 @@ def _run_and_stop(job: Job, made: Mirror, worker: Worker) -> None:
 
 def _read(job: Job, worker: Worker) -> Positions:
     with DAG("failover", schedule=None):
-        read = ReadSparkCheckpointOperator(task_id="read", checkpoint=job.location("checkpoint"))
+        read = ReadSparkCheckpointOperator(task_id="read", checkpoint=job.checkpoint)
     return parse_offsets(run_to_the_end(worker, read)["positions"])
 
 
@@ -147,7 +151,7 @@ def test_a_job_on_s3_goes_on_where_it_stopped(
         positions = _read(source, worker)
         wait_copied(made.pair, positions)
         plan = plan_failover(made.pair, positions)
-        original, copy = (storage_path(each.location("checkpoint")) for each in (source, target))
+        original, copy = (storage_path(each.checkpoint) for each in (source, target))
         migrated = migrate_checkpoint(made.pair, original, copy)
         assert read_checkpoint(copy).positions == plan.target_positions()
         assert plan.target_positions() == {topic: {0: 40, 1: 20}}

@@ -8,14 +8,18 @@ from pathlib import Path
 
 import pytest
 from airflow.providers.common.compat.sdk import DAG
+from upath import UPath
 
+from airflow_mm2_offsets.core.policy import PLANNED
 from airflow_mm2_offsets.core.positions import Positions
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
+from airflow_mm2_offsets.moves.move import Mover, job_at
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.spark.checkpoint import listing, read_checkpoint
 from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
-from airflow_mm2_offsets.spark.stopping import request_stop
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
 from stack.mirror import Stack
+from stack.process import ProgramError
 from stack.waiting import WaitTimeoutError, wait_until
 from tests.integration.spark_jobs import (
     ROOT,
@@ -27,6 +31,7 @@ from tests.integration.spark_jobs import (
     run_to_the_end,
     submit_locally,
 )
+from tests.support.stop_step import StopStep
 from tests.unit.operators.worker import Worker, events
 
 HEARTBEAT_SECONDS = 2.0
@@ -43,8 +48,10 @@ class Job:
 
     def __init__(self, stack: Stack, topic: str, folder: Path) -> None:
         self.topic = topic
+        self.folder = folder
         self.checkpoint = str(folder / "checkpoint")
         self.control = str(folder / "control")
+        self.step = StopStep(folder / "control")
         self.output = folder / "output"
         example = ROOT / "dags" / "jobs" / "orders_stream.py"
         arguments = example_arguments(stack, topic, folder)
@@ -78,10 +85,10 @@ def test_a_job_stops_between_batches_and_proves_it(stack: Stack, job: Job) -> No
     assert driver.bootstrap_servers == {stack.source}
     assert driver.pid in driver.processes
     assert len(driver.processes) == 2
-    request_stop(job.control, "stop-1")
+    request_id = job.step.stop()["request_id"]
     job.program.wait_end()
 
-    answer = read_acknowledgement(job.control, "stop-1")
+    answer = read_acknowledgement(job.control, request_id)
     checkpoint = read_checkpoint(job.checkpoint)
     assert answer is not None
     assert (answer.clean, answer.error) == (True, None)
@@ -94,14 +101,14 @@ def test_a_job_stops_between_batches_and_proves_it(stack: Stack, job: Job) -> No
 
 @pytest.mark.long
 def test_a_killed_job_proves_nothing(job: Job) -> None:
-    """After SIGKILL there is no acknowledgement and no heartbeat; the next run answers at once."""
+    """After SIGKILL there is no answer and no heartbeat; once it may run again, it goes on."""
     job.start(batches=1)
     first = read_driver(job.control)
     assert first is not None
     wait_until(lambda: read_driver(job.control) != first, "a heartbeat")
     job.program.kill()
     killed = read_driver(job.control)
-    request_stop(job.control, "stop-1")
+    request_id = job.step.ask()
 
     with pytest.raises(WaitTimeoutError):
         wait_until(
@@ -109,15 +116,19 @@ def test_a_killed_job_proves_nothing(job: Job) -> None:
             "a heartbeat of the dead",
             seconds=3 * HEARTBEAT_SECONDS,
         )
-    assert read_acknowledgement(job.control, "stop-1") is None
+    job.program.start()
+    with pytest.raises(ProgramError):
+        job.program.wait_end()
+    assert read_driver(job.control) == killed
+    assert job.step.withdraw(request_id)
 
     job.program.start()
+    job.program.wait_ready(lambda: read_driver(job.control) != killed)
+    answer = job.step.stop()
     job.program.wait_end()
-    answer = read_acknowledgement(job.control, "stop-1")
     second = read_driver(job.control)
-    assert answer is not None
     assert second is not None
-    assert (second.query_id, answer.application_id) == (first.query_id, second.application_id)
+    assert (second.query_id, answer["application_id"]) == (first.query_id, second.application_id)
     assert second.run_id != first.run_id
 
 
@@ -134,10 +145,12 @@ def test_a_driver_that_died_is_given_up_where_told(job: Job, worker: Worker) -> 
         stop = StopSparkStreamingOperator(
             task_id="stop",
             deferrable=True,
-            control=job.control,
-            checkpoint=job.checkpoint,
+            job=SparkJob(
+                name="orders",
+                homes=(Home(cluster="east", folder=str(job.folder)),),
+                heartbeat_timeout=2 * HEARTBEAT_SECONDS,
+            ),
             quiet_period=1.0,
-            heartbeat_timeout=2 * HEARTBEAT_SECONDS,
             poll_interval=0.5,
         )
     result = run_to_the_end(worker, stop)
@@ -149,12 +162,22 @@ def test_a_driver_that_died_is_given_up_where_told(job: Job, worker: Worker) -> 
 
 
 def test_a_checkpoint_that_is_being_written(job: Job) -> None:
-    """At any moment the checkpoint reads whole and only grows, and its driver counts as alive."""
+    """At any moment the checkpoint reads whole and only grows, and its driver counts as alive.
+
+    The stop is asked for in another folder, where the job's files are seen and no driver looks.
+    """
     job.start(batches=1)
+    seen_from = job.folder / "elsewhere"
+    (seen_from / "control").mkdir(parents=True)
+    for name in ("checkpoint", "control/driver.json"):
+        (seen_from / name).symlink_to(job.folder / name)
+    mover = Mover(job_at(str(seen_from), UPath), "nobody's", PLANNED, UPath)
     trigger = SparkStoppedTrigger(
-        control=job.control,
-        checkpoint=job.checkpoint,
-        request_id="nobody's",
+        job=mover.job.to_json(),
+        run_name=mover.run,
+        policy=PLANNED.name,
+        folder=str(seen_from),
+        request_id=mover.ask().request_id,
         quiet_period=1.0,
         heartbeat_timeout=4 * HEARTBEAT_SECONDS,
         deadline=time.time() + 5 * HEARTBEAT_SECONDS,

@@ -7,34 +7,33 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG
 
-from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
-from airflow_mm2_offsets.spark.control import read_driver
 from stack.process import Program
-from tests.integration.spark_jobs import LOOPBACK, ROOT, run_to_the_end, submit
-from tests.unit.operators.worker import Worker
+from tests.integration.spark_jobs import LOOPBACK, ROOT, submit
+from tests.support.stop_step import RUN, StopStep
 
 pytestmark = pytest.mark.long
 
 PAGE = ROOT / "docs" / "stop-protocol.md"
 JOB = """
 try {{
-  val control = new StopControl(spark, "{folder}/control", "{folder}/checkpoint", 200)
+  val control = new StopControl(spark, "{home}", 200)
+  println("starts at " + control.startingOffsets())
   val query = spark.readStream.format("rate").load().writeStream.format("noop").
-    option("checkpointLocation", "{folder}/checkpoint").
+    option("checkpointLocation", control.checkpoint).
     trigger(org.apache.spark.sql.streaming.Trigger.ProcessingTime("1 second")).start()
   control.run(query)
 }} catch {{ case error: Throwable => error.printStackTrace() }} finally System.exit(0)
 """
+REFUSAL = "This job was moved away, and must not run here"
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[Program]:
-    found = re.search(r"^```scala\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    assert found is not None
+    code = re.search(r"^```scala\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert code is not None
     script = tmp_path / "job.scala"
-    script.write_text(found[1] + JOB.format(folder=tmp_path))
+    script.write_text(code[1] + JOB.format(home=tmp_path))
     conf = (part for key, to in LOOPBACK.items() for part in ("--conf", f"{key}={to}"))
     shell = Path(sys.executable).with_name("spark-shell")
     running = submit("the job", [shell, "--master", "local[1]", *conf, "-i", script], tmp_path)
@@ -44,38 +43,57 @@ def job(tmp_path: Path) -> Iterator[Program]:
         running.kill()
 
 
-def test_a_job_in_scala_stops_and_is_fenced(job: Program, worker: Worker, tmp_path: Path) -> None:
-    """It acknowledges a stop with its checkpoint's positions; restarted, it reads nothing."""
-    job.start()
-    job.wait_ready((tmp_path / "checkpoint" / "commits" / "2").exists)
-    with DAG("failover", schedule=None):
-        stop = StopSparkStreamingOperator(
-            task_id="stop",
-            deferrable=True,
-            control=str(tmp_path / "control"),
-            checkpoint=str(tmp_path / "checkpoint"),
-            quiet_period=1.0,
-            poll_interval=0.2,
-        )
-    result = run_to_the_end(worker, stop)
-    last = max(int(path.name) for path in (tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
-    assert (result["proof"], result["batch_id"]) == ("acknowledged", last)
-    driver = read_driver(str(tmp_path / "control"))
-    assert driver is not None
-    assert (driver.ended, driver.batches) == (True, {driver.query_id: last})
-    note = json.loads((tmp_path / "checkpoint.control.json").read_text())
-    assert (note["control"], note["application_id"]) == (driver.control, driver.application_id)
+def _last(folder: Path) -> int:
+    names = [path.name for path in (folder / "checkpoint" / "commits").glob("[0-9]*")]
+    return max((int(name) for name in names), default=-1)
 
-    job.wait_end()
+
+def _run_refused(job: Program, reason: str) -> None:
+    """Run the job, which must end because of a fence."""
+    before = len(job.log.read_text())
     job.start()
     job.wait_end()
-    assert "This job was moved away, and must not run here" in job.log.read_text()
-    assert read_driver(str(tmp_path / "control")) == driver
-    # Nor with another control location.
-    script, said = tmp_path / "job.scala", len(job.log.read_text())
-    script.write_text(script.read_text().replace(f"{tmp_path}/control", f"{tmp_path}/control2"))
+    said = job.log.read_text()[before:]
+    assert REFUSAL in said
+    assert reason in said
+
+
+def test_a_job_in_scala_stops_and_is_fenced(job: Program, tmp_path: Path) -> None:
+    """It starts where it was handed over, acknowledges a stop, and reads nothing where fenced."""
+    step = StopStep(tmp_path / "control")
+    for request_id in ("hand-over", "withdrawn"):  # each open fence repeats them
+        step.let_run(request_id, starting_offsets='{"orders":{"0":42}}')
     job.start()
+    job.wait_ready(lambda: _last(tmp_path) >= 2)
+    assert 'starts at {"orders":{"0":42}}' in job.log.read_text()
+    answer = step.stop()
     job.wait_end()
-    assert "This job was moved away, and must not run here" in job.log.read_text()[said:]
-    assert json.loads((tmp_path / "checkpoint.control.json").read_text()) == note
-    assert read_driver(str(tmp_path / "control2")) is None
+    last = _last(tmp_path)
+    assert (answer["batch_id"], answer["error"]) == (last, None)
+    driver = step.driver()
+    assert driver["ended"]
+    assert [query["batch_id"] for query in driver["queries"]] == [last]
+    file = tmp_path / "checkpoint.control.json"
+    note = json.loads(file.read_text())
+    assert note["control"] == driver["control"] == f"file:{step.control}"
+    _run_refused(job, "stopping")
+    assert step.driver() == driver
+
+    # The job goes away and comes back while it runs: another driver is to run it then.
+    step.let_run()
+    job.start()
+    job.wait_ready(lambda: _last(tmp_path) > last)
+    step.move(f"{RUN}#9")
+    step.let_run(f"{RUN}#12")
+    job.wait_end()
+    assert f"{RUN}#9" in job.log.read_text()
+    driver = step.driver()
+
+    # The checkpoint's note names another control location, from which the job was moved away.
+    other = StopStep(tmp_path / "other" / "control")
+    other.move("elsewhere")
+    note = {**note, "control": f"file:{other.control}"}
+    file.write_text(json.dumps(note))
+    _run_refused(job, "elsewhere")
+    assert json.loads(file.read_text()) == note
+    assert step.driver() == driver

@@ -11,11 +11,10 @@ from threading import Event
 import pytest
 
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint, read_checkpoint
-from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
-from airflow_mm2_offsets.spark.stopping import request_stop
+from airflow_mm2_offsets.spark.control import Acknowledgement, read_acknowledgement, read_driver
 from stack.mirror import Stack
-from stack.waiting import wait_until
 from tests.integration.spark_jobs import before, busy_topic, lineage, submit_locally
+from tests.support.stop_step import StopStep
 
 pytestmark = pytest.mark.long
 
@@ -30,6 +29,7 @@ class Job:
     def __init__(self, stack: Stack, topic: str, folder: Path, *, rounds: int) -> None:
         self.topic, self.folder = topic, folder
         self.control, self.checkpoint = str(folder / "control"), str(folder / "checkpoint")
+        self.step = StopStep(folder / "control")
         script = Path(__file__).with_name("stop_runs_job.py")
         arguments = [stack.source, topic, str(folder), str(rounds)]
         self.program = submit_locally("the job", script, arguments, folder)
@@ -50,9 +50,13 @@ class Job:
         """Count how often each record is in the sink."""
         return Counter(lineage(self.folder / "output"))
 
-    def stop(self, request_id: str) -> None:
-        request_stop(self.control, request_id)
-        wait_until(lambda: read_acknowledgement(self.control, request_id) is not None, "an answer")
+    def stop(self) -> Acknowledgement:
+        """Stop the job, let it run again, and return its answer."""
+        request_id = str(self.step.stop()["request_id"])
+        answer = read_acknowledgement(self.control, request_id)
+        self.step.let_run(request_id)
+        assert answer is not None
+        return answer
 
 
 @pytest.fixture
@@ -87,10 +91,7 @@ def test_every_stop_is_between_two_batches(job: Job) -> None:
     for number in range(STOPS):
         job.program.wait_ready(partial(job.has_begun_after, job.begun()))
         at_a_random_moment(chance, 0.8)
-        job.stop(f"stop-{number}")
-
-        answer, checkpoint = read_acknowledgement(job.control, f"stop-{number}"), _read(job)
-        assert answer is not None
+        answer, checkpoint = job.stop(), _read(job)
         assert checkpoint is not None
         clean += answer.clean
         assert (answer.error, checkpoint.pending, checkpoint.reread) == (None, None, 0)
@@ -126,10 +127,9 @@ def test_a_killed_job_repeats_only_its_pending_batch(
 
     earlier = job.rows()
     job.program.start()
-    request_id = "the end"
     known = job.begun()
     job.program.wait_ready(lambda: job.begun() > known + 1)
-    job.stop(request_id)
+    job.stop()
     job.program.wait_end()
     rows, end = job.rows(), read_checkpoint(job.checkpoint)
     again += _check_run(left, earlier, rows)

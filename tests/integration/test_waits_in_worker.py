@@ -1,14 +1,18 @@
 """Waits in the worker of a real Airflow: the sensors in each mode, and the stop."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from airflow_mm2_offsets.job.stop.fences import Fences
 from airflow_mm2_offsets.job.stop.requests import StopRequests
-from airflow_mm2_offsets.spark.fence import read_fence
+from airflow_mm2_offsets.moves.journal import Event, FenceState
 from stack.airflow import Airflow
 from stack.waiting import wait_until
+from tests.unit.job.drivers import Files
 from tests.unit.operators.spark_job import Job
 from tests.unit.spark import checkpoints
 
@@ -89,13 +93,15 @@ def test_sensors_wait_in_each_mode(without_triggerer: Airflow, tmp_path: Path) -
 
 def test_a_job_answers_a_worker_that_waits(airflow: Airflow, job: Job) -> None:
     """The worker renews the stop request at each poke, so that the job obeys it."""
-    requests = StopRequests(job)  # type: ignore[arg-type]
-    assert requests.look(None) is None
+    files = cast("Any", Files(job.control))
+    fences, requests = Fences(files, str(job.folder)), StopRequests(files)
+
+    def look() -> str:
+        begun = time.monotonic()
+        return requests.look(fences.look(), begun) or ""
+
     run_id = airflow.api.trigger("stops", {"folder": str(job.folder)})
-    wait_until(
-        lambda: requests.look(job.read("fence.json")) == f"stops:{run_id}",
-        "a stop that counts",
-    )
+    wait_until(lambda: look().startswith(f"stops:{run_id}#"), "a stop that counts")
     signs: set[str] = set()
 
     def has_signed_thrice() -> bool:
@@ -109,14 +115,21 @@ def test_a_job_answers_a_worker_that_waits(airflow: Airflow, job: Job) -> None:
     assert airflow.api.xcom("stops", run_id, "stop")["proof"] == "acknowledged"
 
 
+def _may_run(job: Job) -> bool:
+    """Tell whether a job that was asked to stop runs on, by its journal and by its fence."""
+    fence, last = job.fence(), job.entries()[-1]
+    is_open = fence is not None and fence.state is FenceState.OPEN
+    return is_open and last.event is Event.WITHDRAW
+
+
 def test_a_stop_without_an_answer_is_withdrawn(airflow: Airflow, job: Job) -> None:
     """After the timeout the task fails without a retry, and the job runs on."""
     run_id = airflow.api.trigger("stops_in_vain", {"folder": str(job.folder)})
     assert _end(airflow, "stops_in_vain", run_id) == {"stop": "failed"}
-    assert f"holds no acknowledgement of stops_in_vain:{run_id}" in airflow.log(
+    assert f"holds no answer to stops_in_vain:{run_id}#" in airflow.log(
         "stops_in_vain", run_id, "stop"
     )
-    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
+    assert _may_run(job)
 
 
 def test_a_stop_that_a_user_ends_is_withdrawn(airflow: Airflow, job: Job) -> None:
@@ -124,6 +137,5 @@ def test_a_stop_that_a_user_ends_is_withdrawn(airflow: Airflow, job: Job) -> Non
     run_id = airflow.api.trigger("stops", {"folder": str(job.folder)})
     wait_until(lambda: job.read("stop-heartbeat.json") is not None, "the stop")
     airflow.api.mark_failed("stops", run_id, "stop")
-    wait_until(lambda: read_fence(str(job.control)) is None, "the withdrawal")
-    assert job.requested_stop() is None
+    wait_until(lambda: _may_run(job), "the withdrawal")
     assert _end(airflow, "stops", run_id) == {"stop": "failed"}

@@ -8,7 +8,6 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
-from airflow_mm2_offsets.spark.claim import claim_file, claim_target
 from airflow_mm2_offsets.spark.position_ids import note_ids
 from airflow_mm2_offsets.testing import InMemoryCluster
 
@@ -54,10 +53,4 @@ def note_driver(checkpoint: Path, cluster: InMemoryCluster) -> str:
     return str(control / "driver.json")
 
 
-def note_claim(checkpoint: Path, cluster: InMemoryCluster) -> str:
-    """As the run that handed the job over to that cluster claims the location."""
-    claim_target(UPath(checkpoint), "evacuate:1", cluster_id=cluster.cluster_id)
-    return str(claim_file(UPath(checkpoint), "evacuate:1"))
-
-
-NOTINGS: tuple[Noting, ...] = (note_cluster, note_old_cluster, note_driver, note_claim)
+NOTINGS: tuple[Noting, ...] = (note_cluster, note_old_cluster, note_driver)

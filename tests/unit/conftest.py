@@ -4,6 +4,7 @@ import logging
 import os
 import subprocess
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.unit.operators.clusters import Clusters
+    from tests.unit.operators.mover import Mover
     from tests.unit.operators.worker import Worker
 
 _home = tempfile.TemporaryDirectory(prefix="airflow-home-")
@@ -129,3 +131,19 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> "Clusters":
     both = Clusters()
     both.connect(monkeypatch)
     return both
+
+
+@pytest.fixture
+def mover(worker: "Worker", clusters: "Clusters", tmp_path: Path) -> "Mover":
+    """A job that runs at its first home, whose records are all copied."""
+    from tests.unit.operators.clusters import RECORDS  # noqa: PLC0415
+    from tests.unit.operators.mover import Mover  # noqa: PLC0415
+    from tests.unit.operators.spark_job import Job  # noqa: PLC0415
+
+    clusters.copy_the_rest()
+    for partition in (2, 3):
+        clusters.source.produce("orders", partition, RECORDS)
+    for partition in (1, 2, 3):
+        clusters.sync(9, 9, partition)
+    Job(tmp_path / "source", 4, 6, 3, 2)
+    return Mover(worker=worker, folder=tmp_path)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from airflow_mm2_offsets.job.liveness import start_of
+from airflow_mm2_offsets.job.stop.fences import SCHEMA_VERSION
 from airflow_mm2_offsets.job.stop.query import checkpoint_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def describe_driver(spark: SparkSession) -> dict[str, Any]:
     pids = (os.getpid(), int(runtime.getName().partition("@")[0]))
     started = {str(pid): _started(pid) for pid in pids}
     return {
-        "schema_version": 1,
+        "schema_version": SCHEMA_VERSION,
         "application_id": spark.sparkContext.applicationId,
         "host": socket.gethostname(),
         "pid": os.getpid(),

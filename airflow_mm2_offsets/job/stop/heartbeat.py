@@ -32,6 +32,20 @@ _NAMES = ("application_id", "host", "pid", "processes")
 _NO_QUERY: dict[str, Any] = {"query_id": "", "run_id": "", "queries": [], "bootstrap_servers": []}
 
 
+class AnotherDriverError(RuntimeError):
+    """Another driver runs with this control location: two must never run one job."""
+
+
+def another_driver_error(driver: dict[str, Any], location: str) -> AnotherDriverError:
+    """Return the error for another driver's ``driver.json``: which one, and what to do."""
+    return AnotherDriverError(
+        f"The driver {driver.get('application_id')} on {driver.get('host')} (process "
+        f"{driver.get('pid')}) runs with the control location {location}, so this driver ends. A "
+        f"control location belongs to one job: end that driver first, or give this job another "
+        f"home"
+    )
+
+
 class Heartbeat:
     """Writes ``driver.json`` every few seconds until the process ends.
 
@@ -103,12 +117,23 @@ class Heartbeat:
         """Write which queries run."""
         self._write({**describe_queries(queries), "stopping": None}, ended=False)
 
-    def announce_stop(self, request_id: str | None) -> None:
-        """Write which stop the job carries out, so that it can't be withdrawn; None: it runs on."""
+    def announce_stop(self, request_id: str | None) -> bool:
+        """Write which stop the job carries out, so that it can't be withdrawn; None: it runs on.
+
+        Returns:
+            False where the storage fails; the next heartbeat writes it.
+
+        Raises:
+            Py4JNetworkError: The JVM is gone.
+        """
         try:
             self._write({"stopping": request_id}, ended=False)
-        except STORAGE_ERRORS as error:  # the next heartbeat writes it
+        except Py4JNetworkError:
+            raise
+        except STORAGE_ERRORS as error:
             log.warning("Can't announce the stop yet: %s", summary(error))
+            return False
+        return True
 
     def end(self, batches: Mapping[str, int | None]) -> None:
         """Write that all queries have ended, and the last committed batch of each, by its id."""

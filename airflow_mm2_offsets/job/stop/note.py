@@ -1,7 +1,7 @@
 """``<checkpoint>.control.json``: which control location the job of a checkpoint runs with.
 
 A job may get another control location. The files in the old one are then outdated; and if the job
-was moved away by the old one, no fence stands in the new one. The note shows both.
+was moved away by the old one, the new one has no fence. The note shows both.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from airflow_mm2_offsets.job.files import HadoopFiles
+from airflow_mm2_offsets.job.stop.fences import SCHEMA_VERSION, Fences, JobMovedError
 from airflow_mm2_offsets.job.stop.heartbeat import STORAGE_ERRORS
-from airflow_mm2_offsets.job.stop.requests import JobMovedError, moved_error
 from airflow_mm2_offsets.job.stop.stream import summary
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ class CheckpointNote:
         self._name = f"{name}.control.json"
         self._earlier: dict[str, Any] | None = None
         try:
-            self._earlier = self._read(self._parent, self._name)
+            with closing(self._open(self._parent)) as files:
+                self._earlier = files.read(self._name)
         except STORAGE_ERRORS as error:
             log.warning("Can't read %s: %s", self.path, summary(error))
 
@@ -47,36 +48,31 @@ class CheckpointNote:
         """Raise if the job was moved away by another control location than ``control``.
 
         Raises:
-            JobMovedError: A fence stands in the other one.
+            JobMovedError: By the other one's newest fence it must not run.
             OSError: The other one can't be read.
         """
         noted = (self._earlier or {}).get("control")
         if not noted or noted == control:
             return
         try:
-            fence = self._read(noted, "fence.json")
+            with closing(self._open(noted)) as files:
+                Fences(files, noted.rpartition("/")[0]).begin()
         except STORAGE_ERRORS as error:
             raise OSError(
                 f"{self.path} says that the job ran with the control location {noted}, which "
-                f"can't be read, so it may have been moved away: {summary(error)}. If no fence "
-                f"stands there, delete {self.path}"
+                f"can't be read, so it may have been moved away: {summary(error)}. If it was not, "
+                f"delete {self.path}"
             ) from error
-        if fence is not None:
-            raise moved_error(fence, noted)
 
     def write(self, control: str, application_id: str) -> None:
         """Note the job's control location; a job that may not write there runs on."""
-        note = {"schema_version": 1, "control": control, "application_id": application_id}
-        self._write(note)
+        names = {"control": control, "application_id": application_id}
+        self._write({"schema_version": SCHEMA_VERSION, **names})
 
     def put_back(self) -> None:
         """Write the earlier note."""
         if self._earlier is not None:
             self._write(self._earlier)
-
-    def _read(self, folder: str, name: str) -> dict[str, Any] | None:
-        with closing(self._open(folder)) as files:
-            return files.read(name)
 
     def _write(self, note: dict[str, Any]) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The page's app: the routes of ``runs`` and ``connections``, and errors as pages."""
+"""The page's app: the routes of ``jobs``, ``runs`` and ``connections``, and errors as pages."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -14,11 +14,11 @@ from airflow_mm2_offsets.api.pairs import PairProvider
 from airflow_mm2_offsets.api.problems import validation_problem
 from airflow_mm2_offsets.api.workers import Kind, make_workers
 from airflow_mm2_offsets.errors import Mm2OffsetsError
-from airflow_mm2_offsets.plugins.page import connections, runs
+from airflow_mm2_offsets.plugins.page import connections, jobs, runs
 from airflow_mm2_offsets.plugins.page.access import User
 from airflow_mm2_offsets.plugins.page.rendering import ASSETS, asset, render
 
-_LIMITS: Mapping[Kind, int] = {Kind.CLUSTERS: 4, Kind.PLANS: 2}
+_LIMITS: Mapping[Kind, int] = {Kind.CLUSTERS: 4, Kind.PLANS: 2, Kind.JOURNALS: 4}
 """The page's requests that work at once; with those of the REST API fewer than Starlette's 40."""
 
 
@@ -31,6 +31,7 @@ def make_page(pairs: PairProvider) -> FastAPI:
     app = FastAPI(title="MirrorMaker 2", openapi_url=None, redirect_slashes=False)
     app.state.pairs = pairs
     app.state.workers = make_workers(_LIMITS)
+    app.include_router(jobs.router)
     app.include_router(runs.router)
     app.include_router(connections.router)
     app.add_api_route("/static/{name}", _static, methods=["GET"])

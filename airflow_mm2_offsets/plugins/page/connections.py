@@ -1,9 +1,11 @@
-"""Routes that ask the clusters: one connection with its plots, and the translator."""
+"""Routes that ask the clusters: the connections, one with its plots, and the translator."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Annotated
 
+from airflow.utils.session import create_session
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
@@ -13,7 +15,9 @@ from airflow_mm2_offsets.api.pairs import PairProvider, ServedPair
 from airflow_mm2_offsets.api.problems import Problem
 from airflow_mm2_offsets.api.workers import ClusterWorkers
 from airflow_mm2_offsets.core import Translation
-from airflow_mm2_offsets.errors import Mm2OffsetsError, PositionError
+from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError, PositionError
+from airflow_mm2_offsets.hooks.jobs import jobs_of_file
+from airflow_mm2_offsets.plugins.page import records
 from airflow_mm2_offsets.plugins.page.access import User
 from airflow_mm2_offsets.plugins.page.mirror import read_mirror
 from airflow_mm2_offsets.plugins.page.rendering import render
@@ -43,6 +47,19 @@ async def _served(request: Request, conn_id: Connection) -> ServedPair:
 
 Served = Annotated[ServedPair, Depends(_served)]
 """The pair of that connection."""
+
+
+@router.get("/connections")
+def show_connections(user: User) -> HTMLResponse:
+    """Show the connections that the user may see: Airflow's, those of jobs, and those of tasks."""
+    with create_session() as session:
+        dags = list(filter(user.sees_dag, records.linked_dags(session, "connection")))
+        linked = records.newest_links(session, "connection", dags)
+        names = {*records.connection_ids(session), *(each.conn_id or "" for each in linked)}
+    with suppress(ConfigurationError):
+        for job in jobs_of_file()[0]:
+            names |= {job.mm2_conn_id, job.mm2_back_conn_id or ""}
+    return render("connections", names=sorted(filter(user.sees_connection, names - {""})))
 
 
 @router.get("/connection")

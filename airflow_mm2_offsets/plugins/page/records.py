@@ -13,15 +13,17 @@ from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.taskinstancehistory import TaskInstanceHistory
 from airflow.models.xcom import XComModel
-from sqlalchemy import select
+from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
-from airflow_mm2_offsets.operators.links import KEY_PREFIX
+from airflow_mm2_offsets.operators.links import KEY_PREFIX, PROBLEM
 
 MOST_LINKS = 500
 """How many of the newest links to a page are looked at."""
 MOST_TRIES = 500
-"""How many of a run's tries, and of its links, are read."""
+"""How many of a run's tries are read."""
+MOST_OF_RUN = 5000
+"""How many of a run's links and problems are read."""
 ALL_JOBS = -1
 """In place of a map index: all tasks. It is also the map index of a task that is not mapped."""
 _RESULT = "return_value"
@@ -49,10 +51,10 @@ class LinkedTask:
     ended: datetime
     """When Airflow kept the link: at the end of the task's last try."""
     conn_id: str | None = None
-    mode: str | None = None
+    policy: str | None = None
     is_dry_run: bool = False
     job: str = ""
-    """What the task does to the job."""
+    """The name of the job that the task moves, checks or drills."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +80,9 @@ def connection_ids(session: Session) -> list[str]:
     return sorted(session.scalars(query))
 
 
-def linked_dags(session: Session) -> list[str]:
-    """Return the ids of the DAGs that have a readiness or failover report."""
-    keys = [f"{KEY_PREFIX}{page}" for page in ("readiness", "report")]
+def linked_dags(session: Session, *pages: str) -> list[str]:
+    """Return the ids of the DAGs of which a task has a link to one of some pages."""
+    keys = [f"{KEY_PREFIX}{page}" for page in pages]
     query = select(XComModel.dag_id).where(XComModel.key.in_(keys)).distinct()
     return sorted(session.scalars(query))
 
@@ -98,23 +100,17 @@ def newest_links(
     return list(_linked(session.execute(query)))
 
 
-def links_of_run(
-    session: Session, dag_id: str, run_id: str, map_index: int = ALL_JOBS
-) -> dict[str, list[LinkedTask]]:
-    """Return the tasks of a DAG run that have a link, by its page; the first ``MOST_TRIES``.
-
-    For ``map_index`` see ``tries_of``.
-    """
+def links_of_run(session: Session, dag_id: str, run_id: str) -> dict[str, list[LinkedTask]]:
+    """Return the tasks of a DAG run that have a link, by its page."""
     query = (
         select(XComModel.key, *_LINK_COLUMNS)
         .where(
             XComModel.dag_id == dag_id,
             XComModel.run_id == run_id,
-            *_of_job(XComModel, map_index),
             XComModel.key.startswith(KEY_PREFIX, autoescape=True),
         )
         .order_by(XComModel.timestamp)
-        .limit(MOST_TRIES)
+        .limit(MOST_OF_RUN)
     )
     by_page: dict[str, list[LinkedTask]] = {}
     for key, *row in session.execute(query):
@@ -122,38 +118,42 @@ def links_of_run(
     return by_page
 
 
+def problems_of_run(session: Session, dag_id: str, run_id: str) -> dict[TaskRef, str]:
+    """Return why tasks of a DAG run have failed, in their newest try."""
+    query = (
+        select(XComModel.task_id, XComModel.map_index, XComModel.value)
+        .where(XComModel.dag_id == dag_id, XComModel.run_id == run_id, XComModel.key == PROBLEM)
+        .limit(MOST_OF_RUN)
+    )
+    return {
+        TaskRef(dag_id=dag_id, run_id=run_id, task_id=task_id, map_index=map_index): text
+        for task_id, map_index, value in session.execute(query)
+        if isinstance(text := _json(value), str)
+    }
+
+
 def results(session: Session, tasks: Collection[TaskRef]) -> dict[TaskRef, Mapping[str, Any]]:
-    """Return what tasks of one DAG run returned, where that is a JSON object.
+    """Return what tasks returned, where that is a JSON object.
 
     What an XCom backend keeps elsewhere is not fetched: the API server must not read it.
     """
-    if not tasks:
-        return {}
-    first = next(iter(tasks))
-    assert {(each.dag_id, each.run_id) for each in tasks} == {(first.dag_id, first.run_id)}  # noqa: S101 - the callers' part
-    query = select(XComModel.task_id, XComModel.map_index, XComModel.value).where(
-        XComModel.dag_id == first.dag_id,
-        XComModel.run_id == first.run_id,
-        XComModel.task_id.in_({each.task_id for each in tasks}),
-        XComModel.key == _RESULT,
+    columns = (XComModel.dag_id, XComModel.run_id, XComModel.task_id, XComModel.map_index)
+    names = [(each.dag_id, each.run_id, each.task_id, each.map_index) for each in tasks]
+    query = select(*columns, XComModel.value).where(
+        XComModel.key == _RESULT, tuple_(*columns).in_(names)
     )
-    if len(tasks) == 1:
-        query = query.where(XComModel.map_index == first.map_index)
-    found = {}
-    for task_id, map_index, value in session.execute(query):
-        task = TaskRef(
-            dag_id=first.dag_id, run_id=first.run_id, task_id=task_id, map_index=map_index
-        )
-        if task in tasks and isinstance(result := _json(value), Mapping):
-            found[task] = result
-    return found
+    return {
+        TaskRef(dag_id=dag_id, run_id=run_id, task_id=task_id, map_index=map_index): result
+        for dag_id, run_id, task_id, map_index, value in session.execute(query)
+        if isinstance(result := _json(value), Mapping)
+    }
 
 
-def has_ended(session: Session, dag_id: str, run_id: str) -> bool:
-    """Tell whether a DAG run has ended, or does not exist."""
-    query = select(DagRun.end_date).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id)
-    row = session.execute(query).first()
-    return row is None or row[0] is not None
+def known_runs(session: Session, runs: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return which of some DAG runs, by DAG id and run id, Airflow has."""
+    columns = (DagRun.dag_id, DagRun.run_id)
+    query = select(*columns).where(tuple_(*columns).in_(list(runs)))
+    return {(dag_id, run_id) for dag_id, run_id in session.execute(query)}
 
 
 def tries_of(
@@ -241,7 +241,7 @@ def _linked(rows: Any) -> Iterator[LinkedTask]:  # noqa: ANN401 - rows of SQLAlc
             ended=timestamp,
             # A task that failed before its templates were rendered names none.
             conn_id=None if conn_id is None or "{{" in conn_id else conn_id,
-            mode=query.get("mode"),
+            policy=query.get("policy"),
             is_dry_run=query.get("is_dry_run") == "true",
             job=query.get("job", ""),
         )

@@ -1,4 +1,7 @@
-"""Renders the page's templates; every value is escaped, and no script or style stands in a page."""
+"""Renders the page's templates: every value is escaped, and shown without logins.
+
+No script or style stands in a page.
+"""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,8 +14,13 @@ from urllib.parse import urlencode
 
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import ChainableUndefined, Environment, PackageLoader
+from markupsafe import Markup
 
+from airflow_mm2_offsets.logins import without_login
+from airflow_mm2_offsets.moves.status import MoveStatus
+from airflow_mm2_offsets.operators.links import airflow_address, run_address
 from airflow_mm2_offsets.plugins.page import plots
+from airflow_mm2_offsets.plugins.page.overview import label_of, log_of
 from airflow_mm2_offsets.plugins.page.plan_table import kind_of, name_of
 
 HEADERS: Mapping[str, str] = MappingProxyType(
@@ -25,7 +33,9 @@ HEADERS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Of every answer: nothing is loaded from elsewhere, framed elsewhere, or kept."""
-ASSETS: Mapping[str, str] = {"page.css": "text/css", "theme.js": "text/javascript"}
+ASSETS: Mapping[str, str] = {"page.css": "text/css", "page.js": "text/javascript"}
+AIRFLOW = "../../"
+"""Airflow's own address, as each page sees it."""
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
@@ -103,6 +113,18 @@ def words(name: object) -> str:
     return str(name).replace("_", " ")
 
 
+def downtime(status: MoveStatus) -> float | None:
+    """Return for how many seconds a move's job has not run, so far or in all."""
+    return status.downtime(datetime.now(UTC))
+
+
+def without_secrets(value: object) -> object:
+    """Return what a template shows, with the login of each location in it hidden."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return without_login(value)
+    return value
+
+
 def reread(count: int | None) -> str:
     """Return the most records that are read again."""
     return f"at most {count}" if isinstance(count, int) else "unknown"
@@ -113,6 +135,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,
+        finalize=without_secrets,
         # Plans of other releases may lack a field.
         undefined=ChainableUndefined,
         trim_blocks=True,
@@ -120,14 +143,23 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "ago": ago,
+        "airflow": lambda address: f"{AIRFLOW}{address}",
         "clock": clock,
+        "downtime": downtime,
         "duration": duration,
         "kind": kind_of,
+        "label": label_of,
+        "log": log_of,
         "name": name_of,
         "query": lambda values: urlencode(dict(values)),
         "reread": reread,
         "span": span,
         "words": words,
     }
-    environment.globals |= {"WIDTH": plots.WIDTH, "HEIGHT": plots.HEIGHT}
+    environment.globals |= {
+        "WIDTH": plots.WIDTH,
+        "HEIGHT": plots.HEIGHT,
+        "airflow_address": airflow_address,
+        "run_address": run_address,
+    }
     return environment

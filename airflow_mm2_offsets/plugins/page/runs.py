@@ -1,8 +1,7 @@
-"""Routes that show what tasks have found: the overview, a plan, a readiness report, a run."""
+"""Routes that show what tasks have found: a plan, a readiness report, a run."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -11,11 +10,23 @@ from fastapi import APIRouter, Depends, HTTPException, Query
 from fastapi.responses import HTMLResponse
 from pydantic import AfterValidator
 
-from airflow_mm2_offsets.api.workers import PlanWorkers
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.api.workers import JournalWorkers, PlanWorkers
+from airflow_mm2_offsets.errors import ConfigurationError
+from airflow_mm2_offsets.hooks.jobs import jobs_of_file
+from airflow_mm2_offsets.hooks.storage import storage_path
+from airflow_mm2_offsets.moves.overview import JobOverview, overviews_of
+from airflow_mm2_offsets.moves.status import MoveStatus
 from airflow_mm2_offsets.plugins.page import records
 from airflow_mm2_offsets.plugins.page.access import User
-from airflow_mm2_offsets.plugins.page.overview import make_rows
+from airflow_mm2_offsets.plugins.page.jobs import JOURNAL_SECONDS
+from airflow_mm2_offsets.plugins.page.overview import (
+    find_failure,
+    make_view,
+    name_of_run,
+    runs_of,
+    shown_tries,
+    tries_of_job,
+)
 from airflow_mm2_offsets.plugins.page.plan_table import (
     Filter,
     Sort,
@@ -23,10 +34,9 @@ from airflow_mm2_offsets.plugins.page.plan_table import (
     parse_rows,
     table_page,
 )
-from airflow_mm2_offsets.plugins.page.records import LinkedTask, TaskRef, TaskTry
+from airflow_mm2_offsets.plugins.page.records import LinkedTask, TaskRef
 from airflow_mm2_offsets.plugins.page.rendering import render
 from airflow_mm2_offsets.plugins.page.stored_plans import read_whole_plan
-from airflow_mm2_offsets.plugins.page.timeline import Timeline, make_timeline
 
 router = APIRouter()
 
@@ -40,19 +50,6 @@ RunId = Annotated[str, _ID, AfterValidator(lambda run_id: run_id.replace(" ", "+
 SearchText = Annotated[str, Query(max_length=250)]
 PageNumber = Annotated[int, Query(ge=1, le=1_000_000)]
 MapIndex = Annotated[int, Query(ge=-1, le=2**31 - 1)]
-
-
-@router.get("/")
-def show_overview(user: User) -> HTMLResponse:
-    """Show every connection that the user may see, with what its newest tasks have found."""
-    with create_session() as session:
-        dag_ids = list(filter(user.sees_dag, records.linked_dags(session)))
-        readiness = records.newest_links(session, "readiness", dag_ids)
-        reports = records.newest_links(session, "report", dag_ids)
-        used = {each.conn_id for each in (*readiness, *reports) if each.conn_id}
-        conn_ids = filter(user.sees_connection, used.union(records.connection_ids(session)))
-        rows = make_rows(conn_ids, readiness, reports, partial(records.results, session))
-    return render("overview", rows=rows, most=records.MOST_LINKS)
 
 
 def _task(user: User, dag_id: Id, run_id: RunId, task_id: Id, map_index: MapIndex = -1) -> TaskRef:
@@ -129,52 +126,98 @@ def _not_found(task: TaskRef, why: str) -> HTTPException:
 
 
 @router.get("/run")
-def show_run(user: User, dag_id: Id, run_id: RunId, map_index: MapIndex = -1) -> HTMLResponse:
-    """Show a DAG run's tasks over time, its downtimes, and how it ended.
+async def show_run(
+    user: User, workers: JournalWorkers, dag_id: Id, run_id: RunId, job: SearchText = ""
+) -> HTMLResponse:
+    """Show what a DAG run does to its jobs: the tab of a DAG run calls it for runs of any DAG.
 
-    The tab of a DAG run calls it for runs of any DAG. Of a fleet, ``map_index`` chooses one job.
+    Args:
+        user: Of the request.
+        workers: Bound how many journals are read at once.
+        dag_id: The DAG.
+        run_id: Its run.
+        job: The job that is shown, of a run that moves several; empty: all.
     """
     user.require_dag(dag_id)
+    return await workers.run(lambda: _render_run(dag_id, run_id, job))
+
+
+def _render_run(dag_id: str, run_id: str, job: str) -> HTMLResponse:
     with create_session() as session:
-        tries = records.tries_of(session, dag_id, run_id, map_index)
-        if not tries:
-            raise HTTPException(
-                HTTPStatus.NOT_FOUND, f"DAG {dag_id} has no run {run_id} with such tasks"
-            )
-        links = records.links_of_run(session, dag_id, run_id, map_index)
+        links = records.links_of_run(session, dag_id, run_id)
         linked = [task for page in links.values() for task in page]
-        # What the other tasks returned may be long, such as the positions of a job.
-        told = {
-            each.task
-            for page, tasks in links.items()
-            for each in tasks
-            if each.job or page in _TOLD
-        }
-        results = records.results(session, told)
-        has_ended = records.has_ended(session, dag_id, run_id)
+        own = [each for each in linked if each.job == job] if job else linked
+        index = max((each.task.map_index for each in own), default=-1) if job else -1
+        tries = records.tries_of(session, dag_id, run_id, index)
+        problems = records.problems_of_run(session, dag_id, run_id)
+        told = [each for page in _TOLD for each in links.get(page, ()) if each in own]
+        results = records.results(session, [each.task for each in told])
+    if not tries:
+        raise HTTPException(
+            HTTPStatus.NOT_FOUND, f"DAG {dag_id} has no run {run_id} with such tasks"
+        )
+    statuses = _statuses(dag_id, run_id, own, results)
+    with create_session() as session:
+        known = records.known_runs(session, runs_of(statuses))
+    views = []
+    for status in statuses:
+        of_job = tries_of_job(tries, (each for each in linked if each.job == status.job))
+        views.append(make_view(status, known, find_failure(of_job, problems)))
     pages = {
-        page: [each for each in tasks if each.task in results] for page, tasks in links.items()
+        page: [each for each in links.get(page, ()) if each in own and each.task in results]
+        for page in ("plan", "readiness")
     }
     return render(
         "run",
         dag_id=dag_id,
         run_id=run_id,
-        map_index=map_index,
-        timeline=_timeline(tries, linked, results, has_ended=has_ended),
+        job=job,
+        views=views,
+        failure=None if views else find_failure(tries, problems),
+        tries=shown_tries(tries_of_job(tries, own) if job else tries),
         is_cut=len(tries) >= records.MOST_TRIES,
         has_our_tasks=bool(linked),
-        pages={page: pages[page] for page in ("plan", "readiness") if pages.get(page)},
-        reports=[results[each.task] for each in pages.get("report", ())],
+        pages={page: tasks for page, tasks in pages.items() if tasks},
+        remarks=_remarks(links.get("report", ()), results),
     )
 
 
-def _timeline(
-    tries: list[TaskTry],
-    linked: list[LinkedTask],
+def _statuses(
+    dag_id: str,
+    run_id: str,
+    linked: Sequence[LinkedTask],
     results: Mapping[TaskRef, Mapping[str, Any]],
-    *,
-    has_ended: bool,
-) -> Timeline | None:
-    is_drill = any(each.mode == FailoverMode.DRILL for each in linked)
-    now = None if has_ended else datetime.now(UTC)
-    return make_timeline(tries, () if is_drill else linked, results, now=now)
+) -> list[MoveStatus]:
+    """Return the status of each job of a run: by its journal, else by the run's report.
+
+    A drill, and a run that has begun no move, are in no journal. Nor is the journal known of a job
+    that is not in the file of jobs.
+    """
+    names = {each.job for each in linked if each.job}
+    by_name = {
+        status.job: status
+        for each in linked
+        if (status := _reported(results.get(each.task, {}).get("status"))) is not None
+    }
+    with suppress(ConfigurationError):
+        jobs = [each for each in jobs_of_file()[0] if each.name in names]
+        for overview in overviews_of(jobs, storage_path, timeout=JOURNAL_SECONDS):
+            moves = overview.moves if isinstance(overview, JobOverview) else ()
+            own = [each for each in moves if name_of_run(each) == (dag_id, run_id)]
+            by_name |= {each.job: each for each in own}
+    return [by_name[name] for name in sorted(by_name)]
+
+
+def _reported(status: object) -> MoveStatus | None:
+    """Return the status of a report; None where something else lies there."""
+    with suppress(ValueError):
+        return MoveStatus.from_json(status) if isinstance(status, Mapping) else None
+    return None
+
+
+def _remarks(
+    reports: Iterable[LinkedTask], results: Mapping[TaskRef, Mapping[str, Any]]
+) -> list[str]:
+    """Return what the run's reports could not find out."""
+    found = [results.get(each.task, {}).get("remarks") for each in reports]
+    return [str(each) for remarks in found if isinstance(remarks, list) for each in remarks]

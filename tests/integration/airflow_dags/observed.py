@@ -27,7 +27,7 @@ class TranslateInMemory(TranslateOffsetsOperator):
             return super().execute(context)
 
 
-with DAG("observed", schedule=None, params={"mode": "planned", "folder": ""}):
+with DAG("observed", schedule=None, params={"policy": "planned", "folder": ""}):
     wait = SparkStartedSensor(
         task_id="wait_started",
         checkpoint=f"{FOLDER}/checkpoint",

@@ -31,8 +31,7 @@ for dag_id, timeout in (("stops", 300.0), ("stops_in_vain", 5.0)):
     with DAG(dag_id, schedule=None, default_args=RETRIES):
         StopSparkStreamingOperator(
             task_id="stop",
-            control=f"{FOLDER}/control",
-            checkpoint=f"{FOLDER}/checkpoint",
+            job={"name": "orders", "homes": {"east": FOLDER}},
             quiet_period=1.0,
             poll_interval=0.5,
             timeout=timeout,

@@ -79,7 +79,6 @@ def test_no_message_names_an_argument_of_python(place: str, name: str, text: str
         ("plan", "give sole_writer=True or", "give --sole-writer or"),
         ("plan", "start with on_unmapped=earliest, or", "start with --on-unmapped earliest, or"),
         ("groups", "take offsets_from=checkpoints", "take --offsets-from checkpoints"),
-        ("check", "give plan_path", "give --kept-plan"),
         # The user's own names, and those of other options, stay.
         ("plan", "s3://lake/on_unmapped=latest/x is", "s3://lake/on_unmapped=latest/x is"),
         ("plan", "on_unmapped[0] at 5", "on_unmapped[0] at 5"),

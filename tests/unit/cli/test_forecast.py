@@ -1,7 +1,11 @@
 """``forecast``."""
 
+import json
+from pathlib import Path
+
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
 from tests.unit.cli.conftest import CommandLine
+from tests.unit.spark import checkpoints
 
 HELD = '{"orders": {"0": 50}}'
 
@@ -23,6 +27,26 @@ def test_a_lost_source_is_told_with_what_would_bound_it(line: CommandLine) -> No
     assert told["totals"]["read_again"]["at_most"] is not None
     assert told["left_out"][0]["part"] == "source"
     assert told["request"]["max_rate"] == 5
+
+
+def test_a_job_of_the_file_says_where_it_stands(line: CommandLine, tmp_path: Path) -> None:
+    """Its checkpoint is read, and its archive and clusters count."""
+    checkpoints.write(
+        tmp_path / "east" / "checkpoint",
+        {
+            "sources/0/0": checkpoints.start('{"orders":{"0":0}}'),
+            "offsets/0": checkpoints.batch(HELD.replace(" ", "")),
+            "commits/0": checkpoints.commit(),
+        },
+    )
+    homes = {"a": f"{tmp_path}/east", "b": f"{tmp_path}/west"}
+    jobs = tmp_path / "jobs.json"
+    jobs.write_text(json.dumps({"jobs": [{"name": "orders", "homes": homes, "dag": "stream"}]}))
+    named = ("--job", "orders", "--jobs", str(jobs))
+    by_hand = ("forecast", "--positions", HELD, "--policy", "planned")
+    told = line.data("forecast", *named, "--policy", "planned")
+    assert told["request"]["policy"] == "planned"
+    assert told["totals"] == line.data(*by_hand)["totals"]
 
 
 def test_a_plan_that_is_not_safe_is_told_by_the_code(line: CommandLine) -> None:

@@ -35,7 +35,7 @@ def test_the_page_of_the_program_names_every_command() -> None:
     for name in PAGES:
         words = name.removeprefix("airflow-mm2-offsets-").removesuffix(".1")
         if name != "airflow-mm2-offsets.1" and not any(
-            words.startswith(f"{group}-") for group in ("archive", "checkpoint", "fence", "lock")
+            words.startswith(f"{group}-") for group in ("archive", "checkpoint", "jobs")
         ):
             assert f".B {name.removesuffix('.1')}(1)" in page
     assert "74   nothing more can be written" in page

@@ -30,7 +30,7 @@ def test_positions_are_translated(kept: CommandLine) -> None:
     """By translate and plan, and the forecast goes on from it."""
     assert kept.data("translate", "orders:0:7")["partitions"][0]["status"] == "exact"
     assert kept.data("plan", *POSITIONS)["mapping"] == "identity"
-    forecast = kept.data("forecast", *POSITIONS, "--mode", "planned")
+    forecast = kept.data("forecast", *POSITIONS, "--policy", "planned")
     assert forecast["totals"]["at_risk"] == {"at_least": 0, "at_most": 0}
     assert "The copies keep offsets and order" in " ".join(forecast["assumptions"])
 

@@ -1,14 +1,14 @@
 """``check``: the report on a terminal, and its exit codes."""
 
-from dataclasses import fields
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from upath import UPath
 
 from airflow_mm2_offsets.cli.exit_codes import ExitCode
-from airflow_mm2_offsets.planning.options import PLAN_OPTIONS
-from airflow_mm2_offsets.readiness import ReadinessRequest
+from airflow_mm2_offsets.moves.journal import Event, Journal, Step
 from tests.unit.cli.conftest import CommandLine, settings_text
 from tests.unit.readiness.ready_world import ReadyWorld
 
@@ -26,10 +26,19 @@ def ready(tmp_path: Path) -> tuple[CommandLine, ReadyWorld]:
     return CommandLine(pair=None, config=config), world  # type: ignore[arg-type] # not asked for
 
 
+def _of_job(world: ReadyWorld, **fields: object) -> tuple[str, ...]:
+    """Return the options that name a job at eu, in a file of jobs."""
+    homes = {"eu": str(world.folder / "source"), "us": str(world.folder / "target")}
+    job = {"name": "orders", "homes": homes, "dag": "stream", "is_controlled": False, **fields}
+    file = world.folder / "jobs.json"
+    file.write_text(json.dumps({"jobs": [job]}))
+    return ("--job", "orders", "--jobs", str(file))
+
+
 def test_a_ready_pair_ends_with_0(ready: tuple[CommandLine, ReadyWorld]) -> None:
     """Its records lie in the future here, which only warns; --strict ends with 6 for that."""
     line, world = ready
-    options = ("--checkpoint", str(world.folder / "source" / "checkpoint"))
+    options = _of_job(world)
     before = world.files()
     data = line.data("check", *options)
     assert data["verdict"] == "ready_with_warnings"
@@ -52,45 +61,44 @@ def test_a_pair_that_is_not_ready_ends_with_5(ready: tuple[CommandLine, ReadyWor
     assert failed == ["connector_running"]
 
 
-def test_thresholds_and_mode_are_options(ready: tuple[CommandLine, ReadyWorld]) -> None:
+def test_thresholds_and_policy_are_options(ready: tuple[CommandLine, ReadyWorld]) -> None:
     """A lag of more records than allowed is a failure, and in a disaster a warning."""
     line, world = ready
     world.simulation.source.produce("orders", 0, [b"more"] * 7)
     data = line.data("check", "--max-lag-records", "5", code=ExitCode.NOT_READY)
     (lag,) = [each for each in data["checks"] if each["name"] == "replication_lag"]
     assert (lag["threshold"], lag["subject"]) == ("<= 5", "orders[0]")
-    assert line.data("check", "--max-lag-records", "5", "--mode", "disaster")["mode"] == "disaster"
+    assert (
+        line.data("check", "--max-lag-records", "5", "--policy", "disaster")["policy"] == "disaster"
+    )
     assert line.run("check", "--max-lag-records", "-1").exit_code == ExitCode.USAGE
 
 
-def test_a_list_of_topics_is_compared_with_the_longest_argument(
-    ready: tuple[CommandLine, ReadyWorld],
-) -> None:
-    """A terminal has not Airflow's configuration: the size is an option."""
+def test_the_job_says_where_it_goes(ready: tuple[CommandLine, ReadyWorld]) -> None:
+    """Folders, archive and direction are those of the job's next move, by its journal."""
     line, world = ready
-    job = ("check", "--checkpoint", str(world.folder / "source" / "checkpoint"))
-    found = _check(line.data(*job), "topic_list")
-    assert (found["status"], found["value"]) == ("not_asked", "no argument_max_bytes is given")
-    assert _check(line.data(*job, "--argument-max-bytes", "9"), "topic_list")["status"] == "ok"
-    data = line.data(*job, "--argument-max-bytes", "5", code=ExitCode.NOT_READY)
-    assert "the list of the 1 topics on the target has" in _check(data, "topic_list")["value"]
+    (world.folder / "target").mkdir()
+    world.archive()
+    named = _of_job(world, archive=str(world.folder / "archive"))
+    data = line.data("check", *named)
+    assert _check(data, "target_folders")["value"] == f"{world.folder}/target/checkpoint is free"
+    assert _check(data, "archive_readable")["status"] == "ok"
+    assert _check(data, "fence")["status"] == "ok"
+    journal = Journal(UPath(world.folder / "source" / "journals" / "orders"))
+    journal.record(Step(event=Event.ASK, run="dag:run", home=str(world.folder / "source")))
+    moving = line.data("check", *named, code=ExitCode.NOT_READY)
+    values = [each["value"] for each in moving["checks"] if each["name"] == "fence"]
+    assert any("'dag:run' stops the job at" in value for value in values)
 
 
-def test_what_the_check_looks_at_is_an_option(ready: tuple[CommandLine, ReadyWorld]) -> None:
-    """Each field of a request but those of a run can be given on a terminal."""
-    line, _ = ready
-    # The plan's file is --kept-plan, and the drill's folders are ``more``.
-    of_a_run = {"find_pair", "open", "thresholds", "request_id", "note_ids", "now"}
-    names = (
-        {each.name for each in fields(ReadinessRequest)}
-        - of_a_run
-        - {"plan_path", "more", "plan_options"}
-    )
-    shown = line.run("check", "--help", COLUMNS="300").stdout
-    names |= set(PLAN_OPTIONS)
-    expected = {f"--{name.replace('_', '-')}" for name in names}
-    others = {"--kept-plan", "--drill-folder", "--drill-sinks", "--reports", "--exchanged"}
-    assert not [each for each in expected | others if each not in shown]
+def test_a_job_of_other_clusters_is_refused(ready: tuple[CommandLine, ReadyWorld]) -> None:
+    """The settings are not of its clusters; a job without its file is a wrong argument."""
+    line, world = ready
+    homes = {"eu": str(world.folder / "source"), "asia": str(world.folder / "target")}
+    named = ("check", *_of_job(world, homes=homes))
+    value = _check(line.data(*named, code=ExitCode.NOT_READY), "connection")["value"]
+    assert "goes from 'eu' to 'asia', and the settings have the aliases 'eu' and 'us'" in value
+    assert "give --job with --jobs FILE" in line.error(*named[:3], code=ExitCode.USAGE)
 
 
 def _check(data: Any, name: str) -> Any:  # noqa: ANN401 - JSON
@@ -98,43 +106,26 @@ def _check(data: Any, name: str) -> Any:  # noqa: ANN401 - JSON
     return found
 
 
-def test_a_drill_folder_is_looked_at(ready: tuple[CommandLine, ReadyWorld]) -> None:
-    """One in the job's folder would be removed with it; without one nothing is asked."""
-    line, world = ready
-    source = world.folder / "source"
-    options = ("--mode", "drill", "--checkpoint", str(source / "checkpoint"))
-    assert _check(line.data("check", *options), "drill_folders")["status"] == "not_asked"
-    apart = ("--drill-folder", str(world.folder / "drill"))
-    assert _check(line.data("check", *options, *apart), "drill_folders")["status"] == "ok"
-    within = ("--drill-folder", str(source / "drill"))
-    data = line.data("check", *options, *within, code=ExitCode.NOT_READY)
-    assert "holds the source folder" in _check(data, "drill_folders")["value"]
-    sinks = ("--drill-sinks", "a-topic")
-    data = line.data("check", *options, *apart, *sinks, code=ExitCode.NOT_READY)
-    assert "the job writes to a-topic" in _check(data, "drill_folders")["value"]
-    honoured = (*options, *apart, *sinks, "--honours-drill")
-    assert _check(line.data("check", *honoured), "drill_folders")["status"] == "ok"
-
-
 def test_what_stands_in_for_a_checkpoint_is_looked_at(
     ready: tuple[CommandLine, ReadyWorld],
 ) -> None:
     """Positions as JSON, in a disaster; folders without saved positions are refused."""
     line, world = ready
-    lost = ("--mode", "disaster", "--checkpoint", str(world.folder / "lost"))
+    (world.folder / "source").rename(world.folder / "lost")
+    lost = ("--policy", "disaster", *_of_job(world))
     positions = ("--positions", '{"orders": {"0": 4, "1": 6}}')
     data = line.data("check", *lost, *positions)
     assert _check(data, "checkpoint_readable")["status"] == "warning"
-    saved = ("--saved-positions", str(world.folder / "saved"))
+    saved = _of_job(world, saved_positions=str(world.folder / "saved"))
     data = line.data("check", *lost, *saved, code=ExitCode.NOT_READY)
     assert "no saved positions" in _check(data, "checkpoint_readable")["value"]
     assert "must be JSON" in line.error("check", *lost, "--positions", "{", code=ExitCode.USAGE)
 
 
-def test_positions_count_where_no_checkpoint_is_given(
+def test_positions_count_where_no_job_is_named(
     ready: tuple[CommandLine, ReadyWorld],
 ) -> None:
-    """They are translated; a wrong one is no less wrong. Beside a checkpoint they are refused."""
+    """They are translated; a wrong one is no less wrong. Beside a job they are refused."""
     line, world = ready
     positions = ("--positions", '{"orders": {"0": 4, "1": 6}}')
     data = line.data("check", *positions)
@@ -142,10 +133,9 @@ def test_positions_count_where_no_checkpoint_is_given(
     beyond = ("--positions", '{"orders": {"0": 4, "1": 7000}}')
     data = line.data("check", *beyond, code=ExitCode.NOT_READY)
     assert _check(data, "translation")["status"] == "failed"
-    checkpoint = ("--checkpoint", str(world.folder / "source" / "checkpoint"))
-    error = line.error("check", *positions, *checkpoint, code=ExitCode.USAGE)
+    error = line.error("check", *positions, *_of_job(world), code=ExitCode.USAGE)
     assert "--positions" in error
-    assert "leave them or --checkpoint out" in error
+    assert "leave them or --job out" in error
 
 
 def test_what_could_not_be_asked_is_no_problem_of_its_own(

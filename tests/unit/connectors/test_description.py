@@ -1,5 +1,6 @@
 """The settings of the three connectors: Kafka's names (MirrorSourceConfig and its siblings)."""
 
+import json
 from dataclasses import replace
 
 import httpx
@@ -53,6 +54,58 @@ def test_the_source_connector_has_both_clusters_and_the_names_of_the_pair() -> N
         "offset-syncs.topic.location": "target",
         "topics": "orders,clicks.*",
     }
+
+
+def test_a_description_is_json_and_back() -> None:
+    """Airflow renders it as JSON; a template's text with commas is a list, a truth value Java's."""
+    made = MirrorDescription(
+        topics=["orders", "clicks.*"],
+        topics_exclude=["x"],
+        groups=["billing"],
+        name="new",
+        kinds=[ConnectorKind.SOURCE, HEARTBEAT],
+        settings={"a": "1"},
+        settings_of={HEARTBEAT: {"b": "true"}},
+    )
+    assert MirrorDescription.from_json(json.loads(json.dumps(made.to_json()))) == made
+    written = {
+        "topics": "orders, clicks.*",
+        "topics_exclude": "x",
+        "groups": "billing",
+        "name": "new",
+        "kinds": "source,heartbeat",
+        "settings": {"a": 1},
+        "settings_of": {"heartbeat": {"b": True}},
+    }
+    assert MirrorDescription.from_json(written) == made
+    plain = MirrorDescription(topics=["orders"])
+    assert MirrorDescription.from_json({"topics": ["orders"]}).to_json() == plain.to_json()
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"name": "new"}, "^it has no topics; give a MirrorDescription, or a mapping with topics"),
+        ('{"topics": ["orders"]}', "^it has no topics; give a MirrorDescription, or a mapping"),
+        ({"topics": 1}, "^topics is 1; give a list, or a text with commas$"),
+        ({"topics": "x", "setings": 1}, "^'setings' is no field of a mirror; did you mean setting"),
+        ({"topics": "x", "kinds": "sauce"}, "^'sauce' is no connector of a mirror; did you mean"),
+        ({"topics": "x", "kinds": []}, "^kinds is empty; give some of source, checkpoint, heart"),
+        (
+            {"topics": "x", "settings_of": {"y": {}}},
+            "^'y' is no connector of a mirror; give some of source, checkpoint, heartbeat$",
+        ),
+        ({"topics": "x", "settings": "hunter2"}, "^settings is str; give a mapping$"),
+        (
+            {"topics": "x", "settings_of": {"source": ["hunter2"]}},
+            "^settings_of: source is list; give a mapping$",
+        ),
+    ],
+)
+def test_a_wrong_description_is_refused(values: object, said: str) -> None:
+    """The error names the field and the nearest one, and no value of a setting."""
+    with pytest.raises(ConfigurationError, match=said):
+        MirrorDescription.from_json(values)
 
 
 def test_heartbeats_go_to_the_source() -> None:

@@ -21,8 +21,8 @@ from airflow_mm2_offsets.core.forecast_rules import (
     highest_rate,
 )
 from airflow_mm2_offsets.core.forecast_summary import summarize_forecast
-from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.plan import LeftOut
+from airflow_mm2_offsets.core.policy import DISASTER
 from airflow_mm2_offsets.core.reread_rules import RereadFacts, estimate_read_again
 
 FACTS = RiskFacts(position=100, read_until=100, copied_to=149, known_end=150, target_end=150)
@@ -219,7 +219,7 @@ def _line(partition: int, at_risk: CountRange, seconds: float | None) -> Partiti
 
 FORECAST = FailoverForecast(
     created_at="2026-11-21T08:00:00+00:00",
-    request=ForecastRequest(mode=FailoverMode.DISASTER, plan_digest="d", max_rate=3.0),
+    request=ForecastRequest(policy=DISASTER, plan_digest="d", max_rate=3.0),
     lost_at="2026-11-21T07:59:00+00:00",
     partitions=(
         _line(0, CountRange(at_least=1, at_most=9), 3.0),

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import PLANNED
 from airflow_mm2_offsets.core.readiness import CheckStatus, ReadinessCheck, ReadinessReport
 from airflow_mm2_offsets.core.readiness_names import NEXT_STEPS, CheckName
 
@@ -24,9 +24,7 @@ CHECKS = st.builds(
 
 
 def _report(*checks: ReadinessCheck) -> ReadinessReport:
-    return ReadinessReport(
-        checks=checks, mode=FailoverMode.PLANNED, created_at="2026-11-22T20:00:00+00:00"
-    )
+    return ReadinessReport(checks=checks, policy=PLANNED, created_at="2026-11-22T20:00:00+00:00")
 
 
 def _check(status: CheckStatus, value: str = "x", remedy: str = "") -> ReadinessCheck:

@@ -1,15 +1,11 @@
 """The parsed DAGs, and a run of one."""
 
-from pathlib import Path
-
 import pytest
 from airflow.providers.common.compat.sdk import DAG
 
 from tests.unit.dags.dags_folder import FOLDER, DagBag, parse
-from tests.unit.dags.failovers import Failover
-from tests.unit.operators.clusters import Clusters
-from tests.unit.operators.spark_job import Job
-from tests.unit.operators.worker import Worker
+from tests.unit.dags.failovers import Failover, write_jobs
+from tests.unit.operators.mover import Mover
 
 
 @pytest.fixture(autouse=True)
@@ -24,18 +20,17 @@ def bag() -> DagBag:
 
 
 @pytest.fixture
-def failover() -> DAG:
-    """A DAG of a test's own: Airflow writes into its params what a run was given."""
-    return parse(FOLDER / "mm2_failover.py").dags["mm2_failover"]
+def failover(bag: DagBag) -> DAG:
+    return bag.dags["mm2_failover"]
 
 
 @pytest.fixture
-def source(clusters: Clusters, tmp_path: Path) -> Job:
-    """A job on the source that has read up to 4, and clusters where all is copied."""
-    clusters.copy_the_rest()
-    return Job(tmp_path / "source", 4, 0, 0, 0)
+def mover(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> Mover:
+    """The job in a file of jobs, with a folder for its positions."""
+    mover.more = {"saved_positions": str(mover.folder / "saved")}
+    return write_jobs(mover, monkeypatch)
 
 
 @pytest.fixture
-def run(worker: Worker, failover: DAG, source: Job) -> Failover:
-    return Failover(worker, failover, source)
+def run(mover: Mover) -> Failover:
+    return Failover.of(mover)

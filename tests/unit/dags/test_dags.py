@@ -3,6 +3,7 @@
 import ast
 import shutil
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,17 @@ from airflow.providers.common.compat.sdk import DAG, conf
 
 import airflow_mm2_offsets
 from airflow_mm2_offsets.operators.polling import DeferrablePolling
-from tests.unit.dags.dags_folder import FILES, FOLDER, OTHERS, STEPS, DagBag, parse, templated_reads
+from airflow_mm2_offsets.task_groups import STEPS
+from tests.unit.dags.dags_folder import FILES, FOLDER, DagBag, parse
 
 ON_THE_FLOOR = {
     # Airflow 3.1.8, seen there; what it moved since comes through common.compat.
     "airflow.sdk": {"DAG", "Asset", "AssetWatcher", "Context", "Param", "task"},
     "airflow.timetables.assets": {"AssetOrTimeSchedule"},
     "airflow.timetables.trigger": {"CronTriggerTimetable"},
-    "airflow.sdk.exceptions": {"AirflowRuntimeError"},
+    "airflow.sdk.exceptions": {"AirflowRuntimeError", "ErrorType"},
+    "airflow.sdk.execution_time": {"task_runner"},
+    "airflow.sdk.execution_time.comms": {"ErrorResponse", "TriggerDagRun"},
     "airflow.sdk.execution_time.task_runner": {"RuntimeTaskInstance"},
     "airflow.sdk.io": {"has_fs"},
     "airflow.sdk.log": {"mask_secret"},
@@ -111,77 +115,47 @@ def test_the_trigger_form_explains_itself(bag: DagBag, name: str) -> None:
         assert param.resolve() == param.value
 
 
-def test_the_steps_of_the_failover(failover: DAG) -> None:
-    """Each step waits for the one before it, so that nothing is stopped before all is checked."""
-    for task_id in STEPS:
-        before = set(STEPS[: STEPS.index(task_id)])
-        upstream = failover.get_task(task_id).get_flat_relative_ids(upstream=True)
-        assert upstream - set(OTHERS) == before
-    assert set(failover.task_ids) == {*STEPS, *OTHERS}
+PARAMS = {"mm2_failover": 9, "mm2_fleet": 8, "mm2_drill": 4, "mm2_readiness": 6}
+"""How many params a DAG has at most: its form fits on a screen."""
 
 
-def test_the_steps_of_the_other_modes(failover: DAG) -> None:
-    """A drill starts after the approval's place, and ends before the report."""
-    upstream = {
-        name: failover.get_task(name).get_flat_relative_ids(upstream=True) for name in OTHERS
-    }
-    assert upstream["start_drill"] == set(STEPS[: STEPS.index("submit_target")])
-    assert {"start_drill", "verify"} <= upstream["tear_down"]
-    assert "wait_started" not in upstream["roll_back"]
-    assert "submit_target" in upstream["roll_back"]
+@pytest.mark.parametrize("name", PARAMS)
+def test_the_form_is_short(bag: DagBag, name: str) -> None:
+    """All else is in the file of jobs."""
+    assert len(bag.dags[name].params) <= PARAMS[name]
 
 
-def test_each_task_waits_itself_for_what_it_reads(failover: DAG) -> None:
-    """Cleared together with a task whose XCom it reads, it does not run before that one has."""
-    read = templated_reads(failover)
-    assert read["verify"] == {"wait_started"}
-    assert not {
-        task_id: missing
-        for task_id, names in read.items()
-        if (missing := names - failover.get_task(task_id).upstream_task_ids)
-    }
+def test_the_seldom_params_are_folded(failover: DAG) -> None:
+    """Airflow's form then fits on a screen of 1400 x 950: three params, and one section."""
+    sections = {name: failover.params.get_param(name).schema.get("section") for name in SHOWN}
+    assert sections == dict.fromkeys(SHOWN)
+    folded = set(failover.params) - set(SHOWN)
+    assert len({failover.params.get_param(name).schema["section"] for name in folded}) == 1
+
+
+SHOWN = ("job", "policy", "dry_run")
+"""The params that each move needs."""
+
+
+def test_the_failover_is_a_line(failover: DAG) -> None:
+    """Each step waits for the one before it: nothing is stopped before all is checked."""
+    edges = {(task.task_id, after) for task in failover.tasks for after in task.downstream_task_ids}
+    assert [task.task_id for task in failover.tasks] == [*STEPS]
+    assert edges == {*pairwise(STEPS)}
+    assert len(failover.tasks) <= 8
+    assert len(edges) <= 12
 
 
 def test_a_failed_step_ends_the_failover(failover: DAG) -> None:
-    """A skipped step belongs to another mode, and the next one runs; after a failed one, none."""
+    """A step that a dry run skips is passed; after a failed one only the report runs."""
     rules = {task.task_id: task.trigger_rule.value for task in failover.tasks}
-    assert rules == dict.fromkeys((*STEPS, *OTHERS), "none_failed") | {
-        "tear_down": "all_done",
-        "roll_back": "one_failed",
-        "report": "all_done",
-    }
-    assert vars(failover.get_task("submit_target"))["skip_when_already_exists"]
-
-
-NO_SECOND_HARM = {
-    "check": "reads",
-    "stop_source": "the request of a run is asked once, and its fence raised once",
-    "read_positions": "reads",
-    "wait_replicated": "reads",
-    "translate": "the plan is made once and kept, and a kept one is checked",
-    "forecast": "reads, and is kept",
-    "approve": "asks again, and starts nothing",
-    "start_drill": "marks the folder once, and finds the run that it triggered",
-    "tear_down": "stops what runs, and removes what is there",
-    "roll_back": "undoes what is there, and restarts the job under one run id",
-    "submit_target": "looks again, and the run that it triggers has an id that derives from this",
-    "wait_started": "reads",
-    "report": "writes what it is given to the same files",
-}
-"""Why a task may be tried again, whatever the worker had done when it was lost."""
+    assert rules == dict.fromkeys(STEPS, "none_failed") | {"report": "all_done"}
 
 
 def test_a_lost_worker_does_not_end_the_failover(failover: DAG) -> None:
-    """Each task is tried again, after a while; all but the comparison, whose driver lives on."""
-    tries = {
-        task_id: (failover.get_task(task_id).retries, failover.get_task(task_id).retry_delay)
-        for task_id in (*STEPS, *OTHERS)
-    }
-    again = (2, timedelta(seconds=30))
-    assert {task_id: tries.pop(task_id) for task_id in NO_SECOND_HARM} == dict.fromkeys(
-        NO_SECOND_HARM, again
-    )
-    assert {task_id: retries for task_id, (retries, _) in tries.items()} == {"verify": 0}
+    """Each task is tried again, after a while: each finds in the journal what it has done."""
+    tries = {task.task_id: (task.retries, task.retry_delay) for task in failover.tasks}
+    assert tries == dict.fromkeys(STEPS, (2, timedelta(seconds=30)))
 
 
 def test_the_failover_waits_in_the_triggerer(failover: DAG) -> None:
@@ -192,12 +166,11 @@ def test_the_failover_waits_in_the_triggerer(failover: DAG) -> None:
         for task in failover.tasks
         if isinstance(task, DeferrablePolling)
     }
-    names = ("stop_source", "wait_replicated", "wait_started", "tear_down")
-    assert waits == dict.fromkeys(names, True)
+    assert waits == dict.fromkeys(("stop_source", "wait_replicated", "wait_started"), True)
 
 
 def test_several_jobs_are_moved_at_a_time(failover: DAG) -> None:
-    """No drill and no other job delays a failover; fence and lock keep one job's runs apart."""
+    """No drill and no other job delays a failover; the journal keeps one job's runs apart."""
     assert failover.max_active_runs == 16
     assert not failover.max_active_tasks < 16
     assert failover.catchup is False

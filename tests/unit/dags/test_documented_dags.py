@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
         ("docs/failover.md", ["evacuate"]),
         ("docs/positions.md", ["move_orders"]),
         ("docs/connect.md", ["copy_again", "forget", "mirror"]),
-        ("docs/fleet.md", ["evacuate_fleet"]),
+        ("docs/fleet.md", ["evacuate_east"]),
         ("docs/platforms.md", ["evacuate_emr"]),
         ("docs/consumer-groups.md", ["sync_orders_groups"]),
     ],

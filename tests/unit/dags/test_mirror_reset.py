@@ -54,7 +54,7 @@ RESETS = [
 ]
 
 
-@pytest.mark.parametrize("cleared", ["submit_target", "translate"])
+@pytest.mark.parametrize("cleared", ["start_target", "translate"])
 @pytest.mark.parametrize(("reset", "named"), RESETS)
 def test_a_plan_from_before_a_reset_starts_nothing(
     run: Failover,
@@ -64,7 +64,7 @@ def test_a_plan_from_before_a_reset_starts_nothing(
     cleared: str,
 ) -> None:
     """The start is within the target, and no answer any more: both values and the step are told."""
-    run.run_until("submit_target")
+    run.run_until("start_target")
     reset(clusters)
     with pytest.raises(PlanError) as caught:
         run.run(cleared)
@@ -76,14 +76,12 @@ def test_a_plan_from_before_a_reset_starts_nothing(
 
 def test_the_step_leads_to_a_start_after_a_reset(run: Failover, clusters: Clusters) -> None:
     """A new plan is of the newest copies."""
-    run.run_until("submit_target")
+    run.run_until("start_target")
     _copy_all_again(clusters)
-    path = run.target / "plans" / "manual__1.json"
-    path.unlink()
-    for each in ("translate", "forecast", "approve", "submit_target"):
+    run.plan_path().unlink()
+    for each in ("translate", "approve", "start_target"):
         run.run(each)
-    (conf,) = run.worker.triggered.values()
-    assert conf["starting_offsets"] == STARTING.replace("9", "19")
+    assert run.starting_offsets() == [STARTING.replace("9", "19")]
 
 
 def _copy_more(clusters: Clusters) -> None:
@@ -121,27 +119,26 @@ def _delete_syncs(clusters: Clusters) -> None:
         _delete_syncs,
     ],
 )
-@pytest.mark.parametrize("cleared", ["submit_target", "translate"])
+@pytest.mark.parametrize("cleared", ["start_target", "translate"])
 def test_a_plan_that_nothing_contradicts_is_gone_by(
     run: Failover, clusters: Clusters, change: Callable[[Clusters], None], cleared: str
 ) -> None:
     """Producers write on, MirrorMaker 2 goes on, or less can be read than for the plan."""
-    run.run_until("submit_target")
+    run.run_until("start_target")
     change(clusters)
     run.run(cleared)
-    run.run("submit_target")
-    (conf,) = run.worker.triggered.values()
-    assert conf["starting_offsets"] == STARTING
+    run.run("start_target")
+    assert run.starting_offsets() == [STARTING]
 
 
 def test_a_source_that_is_lost_with_the_syncs_does_not_hold_the_job_back(
     run: Failover, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log says that nothing was compared; it names the cluster."""
-    run.run_until("submit_target")
+    run.run_until("start_target")
     impatient(monkeypatch)
     down = {"bootstrap.servers": STOPPED.bootstrap_servers}
     define(monkeypatch, "kafka_source", conn_type="kafka", extra=down)
-    run.run("submit_target")
+    run.run("start_target")
     assert run.worker.triggered
     assert "not compared with what was copied since it was made: source" in caplog.text

@@ -7,7 +7,6 @@ import pytest
 from airflow_mm2_offsets.errors import HandoverError, NotReadyError
 from airflow_mm2_offsets.kafka.cluster import KafkaCluster
 from airflow_mm2_offsets.kafka.descriptions import TopicInfo
-from tests.unit.dags.dags_folder import FOLDER, STEPS, parse
 from tests.unit.dags.failovers import Failover
 
 
@@ -35,10 +34,9 @@ def topic(run: Failover, monkeypatch: pytest.MonkeyPatch) -> TopicIds:
 
 BETWEEN = [
     ("stop_source", ("wait_replicated", "translate")),
-    ("read_positions", ("wait_replicated", "translate")),
     ("wait_replicated", ("wait_replicated", "translate")),
     ("translate", ("translate",)),
-    ("submit_target", ("submit_target",)),
+    ("start_target", ("start_target",)),
 ]
 """The task before which a topic is recreated, and those that refuse to go on."""
 
@@ -51,8 +49,8 @@ def test_a_topic_recreated_since_the_check_moves_no_job(
     """Whenever it happens: field and both ids are named, and nothing is started."""
     run.run_until(before)
     topic.recreate(side)
-    for task_id in STEPS[STEPS.index(before) : STEPS.index("wait_replicated")]:
-        run.run(task_id)
+    if before == "stop_source":
+        run.run("stop_source")
     named = rf"clusters\.{side}\.topic_ids\.orders is '{side[0]}1-recreated' now, and was"
     for task_id in refusing:
         with pytest.raises(HandoverError, match=named):
@@ -60,15 +58,12 @@ def test_a_topic_recreated_since_the_check_moves_no_job(
     assert not run.worker.triggered
 
 
-@pytest.mark.parametrize("cleared", ["check", "read_positions"])
-def test_a_cleared_task_forgets_no_id(run: Failover, topic: TopicIds, cleared: str) -> None:
+def test_a_check_that_is_run_again_forgets_no_id(run: Failover, topic: TopicIds) -> None:
     """The ids of the first reading are noted beside the checkpoint: a later one adds none."""
     run.run_until("wait_replicated")
     topic.recreate("source")
-    if cleared == "check":
-        with pytest.raises(NotReadyError, match=r"topic_ids\.orders is 's1-recreated' now"):
-            run.run("check")
-    run.run("read_positions")
+    with pytest.raises(NotReadyError, match=r"topic_ids\.orders is 's1-recreated' now"):
+        run.run("check")
     with pytest.raises(HandoverError, match=r"topic_ids\.orders is 's1-recreated' now"):
         run.run("translate")
 
@@ -77,24 +72,18 @@ def test_another_run_forgets_no_id_of_a_job_that_stands_still(
     run: Failover, topic: TopicIds
 ) -> None:
     """Between two runs the positions are as old as before, until the job commits a batch."""
-    run.run_until("wait_replicated")
+    run.run("check")
     topic.recreate("source")
     run.worker.run_id = "manual__2"
-    dag = parse(FOLDER / "mm2_failover.py").dags["mm2_failover"]
-    second = Failover(run.worker, dag, run.source)
     with pytest.raises(NotReadyError, match=r"topic_ids\.orders is 's1-recreated' now"):
-        second.run("check")
-    run.source.commit(1, 5, 0, 0, 0)
+        Failover.of(run.mover).run("check")
+    run.source.commit(1, 5, 6, 3, 2)
     run.worker.run_id = "manual__3"
-    third = Failover(run.worker, parse(FOLDER / "mm2_failover.py").dags["mm2_failover"], run.source)
-    third.run("check")
+    Failover.of(run.mover).run("check")
 
 
 def test_the_same_topics_go_through(run: Failover, topic: TopicIds) -> None:
-    """With ids on both sides the failover ends as without, and the note says of what it is."""
-    for task_id in STEPS:
-        run.run(task_id)
+    """With ids on both sides the failover ends as without, and the plan says of what it is."""
+    run.run_all()
     assert len(run.worker.triggered) == 1
-    clusters = run.worker.xcoms["read_positions", "clusters"]
-    assert clusters["source"]["topic_ids"] == {"orders": topic.ids["source"]}
-    assert run.worker.xcoms["translate", "return_value"]["clusters"] == clusters
+    assert run.plan().ids.source.topic_ids == {"orders": topic.ids["source"]}

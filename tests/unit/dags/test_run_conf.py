@@ -43,19 +43,13 @@ def test_each_example_refuses_a_misspelt_key(worker: Worker, tmp_path: Path, nam
     assert not [*tmp_path.iterdir()]
 
 
-def _own(**arguments: Any) -> DAG:
+def _own(kind: str) -> DAG:
     """Return a user's DAG with a group of ours, a param of the DAG and one of a task."""
     with DAG("evacuate", schedule=None, params={"ticket": ""}) as dag:
-        if "manifest" in arguments:
-            fleet_tasks(**arguments)
+        if kind == "fleet":
+            fleet_tasks(to="west")
         else:
-            failover_tasks(
-                prefix_group_id=False,
-                stream_dag_id="orders_stream",
-                source_kafka_conn_id="kafka_source",
-                target_kafka_conn_id="kafka_target",
-                **arguments,
-            )
+            failover_tasks(job="orders", prefix_group_id=False)
         BaseOperator(task_id="tell", params={"channel": ""})
     return dag
 
@@ -65,30 +59,30 @@ def _first(dag: DAG) -> Any:  # noqa: ANN401 - as Airflow types a task
 
 
 @pytest.mark.parametrize("kind", ["failover", "fleet"])
-def test_a_users_own_dag_refuses_it_too(worker: Worker, tmp_path: Path, kind: str) -> None:
+def test_a_users_own_dag_refuses_it_too(worker: Worker, kind: str) -> None:
     """A DAG without the param ``dry_run`` would move the job for real."""
-    folders = {"source_folder": f"{tmp_path}/source", "target_folder": f"{tmp_path}/target"}
-    dag = _own(**({"manifest": f"{tmp_path}/fleet.yaml"} if kind == "fleet" else folders))
+    dag = _own(kind)
     worker.conf = {"ticket": "OPS-1", "dry_run": True}
     with pytest.raises(ConfigurationError, match="'dry_run'") as caught:
         worker.run(_first(dag))
     assert caught.value.fields["setting"] == "conf"
 
 
-def test_the_params_of_a_users_own_dag_are_known(worker: Worker, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["failover", "fleet"])
+def test_the_params_of_a_users_own_dag_are_known(worker: Worker, kind: str) -> None:
     """Those of the DAG, those of a task, and what Airflow adds to a triggered run."""
-    dag = _own(manifest=f"{tmp_path}/fleet.yaml")
+    dag = _own(kind)
     worker.conf = {"ticket": "OPS-1", "channel": "night", "openlineage": {"parentRunId": "1"}}
-    with pytest.raises(ConfigurationError, match="there is no such file"):
+    with pytest.raises(ConfigurationError, match="there is no file of jobs"):
         worker.run(_first(dag))
 
 
-def test_a_dag_without_params_has_keys_of_its_own(worker: Worker, tmp_path: Path) -> None:
+def test_a_dag_without_params_has_keys_of_its_own(worker: Worker) -> None:
     """Its templates read them by ``dag_run.conf``; no list of names says which."""
     with DAG("evacuate", schedule=None) as dag:
-        fleet_tasks(manifest=f"{tmp_path}/{{{{ dag_run.conf.name }}}}.yaml")
-    worker.conf = {"name": "fleet"}
-    with pytest.raises(ConfigurationError, match="there is no such file"):
+        failover_tasks(job="{{ dag_run.conf.name }}")
+    worker.conf = {"name": "orders"}
+    with pytest.raises(ConfigurationError, match="there is no file of jobs"):
         worker.run(_first_tasks(dag)[0])
 
 

@@ -13,7 +13,8 @@ import pytest
 from airflow.sdk import BaseHook, BaseOperator
 
 from airflow_mm2_offsets import core, hooks, job, operators, sensors, task_groups, testing
-from airflow_mm2_offsets.task_groups import fleet
+from airflow_mm2_offsets.task_groups.drill import drill_tasks
+from airflow_mm2_offsets.task_groups.fleet import fleet_tasks
 from docsite.navigation import read_titles
 from docsite.pages import PROJECT_PAGES, ROOT, links_of, place_of
 
@@ -100,7 +101,7 @@ PUBLIC = [
     *_public(sensors, BaseOperator, ("Sensor",)),
     *_public(hooks, BaseHook, ("Hook",)),
     *(name for name in _exported(task_groups, core, job, testing) if "OperatorFactory" not in name),
-    f"{fleet.__name__}.{fleet.fleet_tasks.__name__}",
+    *(f"{each.__module__}.{each.__name__}" for each in (drill_tasks, fleet_tasks)),
 ]
 
 

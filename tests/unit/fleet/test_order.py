@@ -1,23 +1,32 @@
 """In which order jobs are moved."""
 
+import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_mm2_offsets.errors import ConfigurationError
-from airflow_mm2_offsets.fleet.job import FleetJob
-from airflow_mm2_offsets.fleet.order import order_jobs
+from airflow_mm2_offsets.fleet.order import find_wrong_reads, order_jobs, select_jobs
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.testing import Record
-from tests.unit.fleet.manifests import job
 from tests.unit.operators.clusters import Clusters
 
 NAMES = "abcdefgh"
 
 
-def _names(*jobs: FleetJob) -> list[str]:
+def job(name: str, clusters: tuple[str, str] = ("east", "west"), **fields: Any) -> SparkJob:
+    homes = tuple(Home(cluster=each, folder=f"/{each}/{name}") for each in clusters)
+    values: dict[str, Any] = {
+        key: tuple(each) if isinstance(each, list) else each for key, each in fields.items()
+    }
+    return SparkJob(name=name, homes=homes, **{"dag": "stream", **values})
+
+
+def _names(*jobs: SparkJob) -> list[str]:
     return [each.name for each in order_jobs(jobs, "m")]
 
 
@@ -44,6 +53,59 @@ def test_a_writer_that_is_moved_first_would_cost_its_reader_records(clusters: Cl
     clusters.target.produce("orders", 0, [Record(b"new", b"of the moved writer")])
     (after,) = plan_failover(pair, {"orders": {0: 10}}).partitions
     assert (before.start, after.start) == (15, 16)
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ({"to": "west"}, ["a", "b", "c"]),
+        ({"to": "west", "out_of": "north"}, ["c"]),
+        ({"to": "west", "names": ["b"]}, ["b"]),
+        ({"to": "north"}, ["c"]),
+    ],
+)
+def test_jobs_are_selected_by_name_or_by_cluster(asked: dict[str, Any], names: list[str]) -> None:
+    """Those with a home where they go; they stay in their order."""
+    jobs = [job("a"), job("b"), job("c", ("north", "west"))]
+    assert [each.name for each in select_jobs(jobs, file="jobs.yaml", **asked)] == names
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        (
+            {"to": "west", "names": ["alfa"]},
+            "jobs.yaml: there is no job 'alfa'.*did you mean alpha",
+        ),
+        ({"to": "weat"}, "no job goes to 'weat': the jobs have homes at east, west"),
+        ({"to": "west", "out_of": "nort"}, "no job goes from 'nort' to 'west'"),
+        ({"to": "north", "names": ["alpha"]}, "job alpha has homes at east, west, and not at"),
+        ({"to": "west", "names": ["other"]}, "job other: a fleet moves jobs that a DAG runs"),
+        ({"to": "west", "names": ["loose"]}, "job loose: a fleet moves jobs that a DAG runs"),
+    ],
+)
+def test_a_job_that_can_not_be_moved_is_refused(asked: dict[str, Any], problem: str) -> None:
+    """Before anything is read of it."""
+    jobs = [job("alpha"), job("other", dag=None), job("loose", is_controlled=False)]
+    with pytest.raises(ConfigurationError, match=problem):
+        select_jobs(jobs, file="jobs.yaml", **asked)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"reads": ["Orders"]}, "reads of job a names Orders, .* reads orders"),
+        ({"reads": ["orders", "more"]}, "names more, orders, and"),
+        ({}, "reads of job a names nothing"),
+        ({"reads": ["orders"]}, None),
+        ({"writes": ["orders"]}, None),
+    ],
+)
+def test_reads_are_what_the_checkpoint_reads(fields: dict[str, Any], problem: str | None) -> None:
+    """Others would put the job in no order, in silence; a job may read what it alone writes."""
+    found = [str(each) for each in find_wrong_reads(job("a", **fields), {"orders"}, {"orders"})]
+    assert len(found) == (problem is not None)
+    assert all(re.search(problem or "", each) for each in found)
 
 
 def test_two_readers_of_a_topic_are_in_no_order() -> None:
@@ -87,7 +149,7 @@ def test_a_job_that_is_after_itself_is_a_cycle() -> None:
     ],
 )
 def test_a_job_after_one_of_a_later_wave_is_refused(
-    first: dict[str, list[str]], second: dict[str, list[str]], reason: str
+    first: dict[str, Any], second: dict[str, Any], reason: str
 ) -> None:
     """It would wait for a wave that waits for its own."""
     with pytest.raises(ConfigurationError, match=f"job a is in wave 1, and b, .* wave 2 .{reason}"):

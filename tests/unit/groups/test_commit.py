@@ -31,7 +31,7 @@ def mm2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mm2Simulation]:
 
 def _sync(mm2: Mm2Simulation, *, timeout: float = 30.0) -> dict[str, dict[str, Any]]:
     pair = replace(mm2.pair, target=replace(mm2.pair.target, timeout=timeout))
-    report = sync_groups(pair, parse_selection(".*"), is_dry_run=False).to_json()
+    report = sync_groups(pair, parse_selection(".*")).to_json()
     return {each["group"]: each for each in report["offsets"]}
 
 
@@ -123,7 +123,7 @@ def test_a_group_that_the_source_refuses_is_named(
         return answers
 
     monkeypatch.setattr(DescribingAdmin, LIST, answer)
-    report = sync_groups(mm2.pair, parse_selection(".*"), is_dry_run=False).to_json()
+    report = sync_groups(mm2.pair, parse_selection(".*")).to_json()
     assert mm2.target.group_offsets.keys() == {"other"}
     assert report["unread_groups"].keys() == {"waiting"}
     assert report["totals"]["unread_groups"] == 1

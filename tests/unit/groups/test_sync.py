@@ -40,9 +40,7 @@ def _commit(mm2: Mm2Simulation, **groups: int) -> None:
 
 
 def _sync(mm2: Mm2Simulation, **options: Any) -> dict[str, Any]:
-    return sync_groups(
-        mm2.pair, options.pop("selection", ALL), **{"is_dry_run": False} | options
-    ).to_json()
+    return sync_groups(mm2.pair, options.pop("selection", ALL), **options).to_json()
 
 
 def _statuses(report: dict[str, Any]) -> dict[str, str]:
@@ -64,7 +62,7 @@ def test_groups_continue_where_they_are(mm2: Mm2Simulation) -> None:
 def test_a_dry_run_commits_nothing(mm2: Mm2Simulation) -> None:
     """It says what would be."""
     _commit(mm2, first=120)
-    report = _sync(mm2, is_dry_run=True)
+    report = _sync(mm2, rules=GroupRules(dry_run=True))
     assert _statuses(report) == {"first": "committed"}
     assert report["summary"].startswith("DRY RUN, nothing was committed: 1 offsets of 1 groups")
     assert mm2.target.group_offsets == {}
@@ -375,7 +373,7 @@ def test_a_copy_that_keeps_offsets_is_refused(
     _checkpoint(mm2, "billing", 100, 400)
     pair = replace(mm2.pair, mapping=OffsetMapping.IDENTITY, connect=None)
     with pytest.raises(ConfigurationError, match="group sync"):
-        sync_groups(pair, ALL, offsets_from=offsets_from, is_dry_run=False)
+        sync_groups(pair, ALL, offsets_from=offsets_from)
     assert mm2.target.group_offsets == {}
 
 
@@ -403,7 +401,7 @@ def test_a_long_report_lists_first_what_needs_a_look(mm2: Mm2Simulation) -> None
     """Airflow's database keeps each XCom; the totals count all."""
     _commit(mm2, **{f"group-{number}": number for number in range(10)})
     mm2.target.groups["group-7"] = [COPY]
-    report = sync_groups(mm2.pair, ALL, is_dry_run=False).to_json(max_lines=3)
+    report = sync_groups(mm2.pair, ALL).to_json(max_lines=3)
     assert [each["group"] for each in report["offsets"]] == ["group-7", "group-0", "group-1"]
     assert report["offsets_left_out"] == 7
     assert report["totals"]["partitions"] == 10

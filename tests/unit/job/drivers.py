@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from airflow_mm2_offsets.job import StopControl
+from airflow_mm2_offsets.job.stop.fences import Fences
 from airflow_mm2_offsets.job.stop.heartbeat import Heartbeat
 from airflow_mm2_offsets.job.stop.lease import Lease
 
@@ -22,7 +23,17 @@ class Files:
 
     def read(self, name: str) -> Any:  # noqa: ANN401 - as JSON has it
         path = self.folder / name
-        return json.loads(path.read_text()) if path.exists() else None
+        value = json.loads(path.read_text()) if path.exists() else None
+        if not isinstance(value, dict | None):
+            raise ValueError(f"{path} holds no JSON object")  # noqa: TRY004 - as HadoopFiles
+        return value
+
+    def exists(self, name: str) -> bool:
+        return (self.folder / name).exists()
+
+    def names_in(self, folder: str) -> list[str]:
+        path = self.folder / folder
+        return [each.name for each in path.iterdir()] if path.exists() else []
 
     def write(self, name: str, value: dict[str, Any]) -> None:
         (self.folder / name).write_text(json.dumps(value))
@@ -34,17 +45,22 @@ class Files:
 def driver(
     monkeypatch: pytest.MonkeyPatch, folder: Path, application_id: str, **more: object
 ) -> StopControl:
-    """Return the control of a driver that is about to start; its heart beats only when asked."""
+    """Return the control of a driver that is about to start; its heart beats only when asked.
+
+    ``folder`` is its control location.
+    """
     names = {"application_id": application_id, "host": "there", "pid": 9, "processes": {}}
-    described = {"schema_version": 1, **names, "kubernetes_driver": None, **more}
+    described = {"schema_version": 2, **names, "kubernetes_driver": None, **more}
     monkeypatch.setattr(f"{Heartbeat.__module__}.describe_driver", lambda _: described)
     control, files = StopControl.__new__(StopControl), cast("Any", Files(folder))
     heartbeat = Heartbeat(cast("Any", None), files, INTERVAL, 4 * INTERVAL)
     monkeypatch.setattr(Heartbeat, "keep", lambda _: None)
-    lease = Lease(files, str(folder), heartbeat, 4 * INTERVAL)
+    fences = Fences(files, str(folder.parent))
+    lease = Lease(files, fences, heartbeat, 4 * INTERVAL)
     vars(control).update(
+        _home=str(folder.parent),
         _files=files,
-        _location=str(folder),
+        _fences=fences,
         _heartbeat=heartbeat,
         _lease=lease,
         _interval=INTERVAL,

@@ -9,71 +9,64 @@ from pyspark.sql import SparkSession
 
 
 class JavaPath:
-    """A played path of Hadoop, whose file system is ``hadoop``."""
+    """A played path of Hadoop."""
 
-    def __init__(self, location: str, hadoop: "Hadoop") -> None:
-        self.location, self.hadoop = location, hadoop
+    def __init__(self, location: str) -> None:
+        self.location = location
 
     def toUri(self) -> str:  # noqa: N802 - as in Java
         return self.location
-
-    def getFileSystem(self, _: object) -> "Hadoop":  # noqa: N802 - as in Java
-        return self.hadoop
 
     def getName(self) -> str:  # noqa: N802 - as in Java
         return self.location.rpartition("/")[2]
 
 
 class Hadoop:
-    """A played session of Spark: its storage has one file of any name, and lists of names."""
+    """A played session of Spark, and its storage: folders by their location, with their names."""
 
-    def __init__(self, text: str, **conf: str) -> None:
-        self.text, self.conf = text, conf
-        self.opened: list[str] = []
-        self.listed: dict[str, list[str]] = {}
+    def __init__(self, **folders: list[str]) -> None:
+        self.folders = folders
+        self.calls: list[str] = []
         self.refusals = 0
         """So many calls the storage refuses."""
 
-    def _refuse(self) -> None:
+    def _refuse(self, method: str) -> None:
+        self.calls.append(method)
         if self.refusals:
             self.refusals -= 1
-            client = SimpleNamespace(send_command=lambda _: "ysthe Java stack")
-            cause = SimpleNamespace(
-                _target_id="o1", _gateway_client=client, toString=lambda: "IOException: 503"
-            )
-            raise Py4JJavaError("", cause)
+            raise self._error("IOException: 503")
 
-    def open(self, path: JavaPath) -> object:
-        self._refuse()
-        self.opened.append(path.location)
-        return SimpleNamespace(close=lambda: None)
+    def _error(self, reason: str) -> Exception:
+        client = SimpleNamespace(send_command=lambda _: "ysthe Java stack")
+        cause = SimpleNamespace(_target_id="o1", _gateway_client=client, toString=lambda: reason)
+        return cast("Exception", Py4JJavaError("", cause))
 
     def exists(self, path: JavaPath) -> bool:
-        self._refuse()
-        return path.location in self.listed
+        self._refuse("exists")
+        return path.location in self.folders
 
     def listStatus(self, path: JavaPath) -> list[Any]:  # noqa: N802 - as in Java
-        names = self.listed[path.location]
-        return [SimpleNamespace(getPath=partial(JavaPath, name, self)) for name in names]
+        self._refuse("list")
+        if path.location not in self.folders:
+            raise self._error("FileNotFoundException")
+        names = self.folders[path.location]
+        return [SimpleNamespace(getPath=partial(JavaPath, name)) for name in names]
 
     def session(self) -> SparkSession:
         instance = SimpleNamespace(
-            setWriteChecksum=bool, setVerifyChecksum=bool, close=lambda: None
+            setWriteChecksum=bool,
+            setVerifyChecksum=bool,
+            exists=self.exists,
+            listStatus=self.listStatus,
         )
         files = SimpleNamespace(newInstance=lambda *_: instance)
 
-        def path(location: str) -> JavaPath:
-            return JavaPath(location, self)
+        def path(*parts: Any) -> JavaPath:
+            return JavaPath(parts[-1])
 
+        fs = SimpleNamespace(Path=path, FileSystem=files)
         jvm = SimpleNamespace(
-            org=SimpleNamespace(
-                apache=SimpleNamespace(
-                    hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path, FileSystem=files)),
-                    commons=SimpleNamespace(
-                        io=SimpleNamespace(IOUtils=SimpleNamespace(toString=lambda *_: self.text))
-                    ),
-                )
-            )
+            org=SimpleNamespace(apache=SimpleNamespace(hadoop=SimpleNamespace(fs=fs)))
         )
-        context = SimpleNamespace(hadoopConfiguration=lambda: self.conf)
+        context = SimpleNamespace(hadoopConfiguration=dict)
         return cast("SparkSession", SimpleNamespace(_jvm=jvm, _jsc=context))

@@ -9,11 +9,9 @@ import pytest
 from airflow_mm2_offsets.job.stop.control import JobMovedError
 from airflow_mm2_offsets.job.stop.note import CheckpointNote, note_control
 from airflow_mm2_offsets.job.stop.streams import Streams
-from airflow_mm2_offsets.spark.fence import FenceState, lift_fence, new_fence, raise_fence
+from tests.support.stop_step import RUN, StopStep
 from tests.unit.job.drivers import Files, Query, driver
 from tests.unit.operators.spark_job import Job
-
-STOP = new_fence("failover:manual__1", "the target")
 
 
 @pytest.fixture
@@ -23,42 +21,42 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(f"{note_control.__module__}.HadoopFiles", files)
     for name in ("old", "new"):
-        (tmp_path / name).mkdir()
+        (tmp_path / name / "control").mkdir(parents=True)
     return tmp_path
 
 
-def _run(folder: Path, control: str, *names: str) -> None:
-    """Note that a job of some queries runs with a control location."""
+def _run(folder: Path, home: str, *names: str) -> None:
+    """Note that a job of some queries runs with the control location of a home."""
     checkpoints = [f"file:{folder}/{name}" for name in names or ("checkpoint",)]
-    note_control(cast("Any", None), checkpoints, f"file:{folder}/{control}", "app")
+    note_control(cast("Any", None), checkpoints, f"file:{folder}/{home}/control", "app")
 
 
 def _noted(folder: Path, name: str = "checkpoint") -> str:
     said = json.loads((folder / f"{name}.control.json").read_text())
-    assert (said["schema_version"], said["application_id"]) == (1, "app")
-    return Path(said["control"]).name
+    assert (said["schema_version"], said["application_id"]) == (2, "app")
+    return Path(said["control"]).parent.name
+
+
+def _step(folder: Path) -> StopStep:
+    return StopStep(folder / "old" / "control")
 
 
 def test_each_checkpoint_says_with_which_control_location_its_job_runs(folder: Path) -> None:
     """The latest counts: without a fence the location is the user's to change."""
-    for control in ("old", "new"):
-        _run(folder, control, "a", "b")
-        assert (_noted(folder, "a"), _noted(folder, "b")) == (control, control)
+    for home in ("old", "new"):
+        _run(folder, home, "a", "b")
+        assert (_noted(folder, "a"), _noted(folder, "b")) == (home, home)
 
 
-@pytest.mark.parametrize("state", list(FenceState))
-def test_a_job_that_was_moved_by_its_earlier_control_location(
-    folder: Path, state: FenceState
-) -> None:
-    """It does not run with another one either, until the fence is lifted; the note stays."""
+@pytest.mark.parametrize("state", ["stopping", "moved"])
+def test_a_job_that_was_moved_by_its_earlier_control_location(folder: Path, state: str) -> None:
+    """It does not run with another one either, until a newer fence is open; the note stays."""
     _run(folder, "old")
-    raise_fence(str(folder / "old"), STOP)
-    fence = json.loads((folder / "old" / "fence.json").read_text())
-    (folder / "old" / "fence.json").write_text(json.dumps({**fence, "state": state}))
-    with pytest.raises(JobMovedError, match=f"fence lift file:{folder}/old --request-id"):
+    _step(folder).fence(state, f"{RUN}#1")
+    with pytest.raises(JobMovedError, match=f"jobs settle .* --at file:{folder}/old$"):
         _run(folder, "new")
     assert _noted(folder) == "old"
-    lift_fence(str(folder / "old"), STOP.request_id)
+    _step(folder).let_run()
     _run(folder, "new")
     assert _noted(folder) == "new"
 
@@ -70,9 +68,9 @@ def test_one_that_is_fenced_there_as_it_starts(
     _run(folder, "old")
     write = CheckpointNote.write
 
-    def write_late(*given: Any) -> None:
-        write(*given)
-        raise_fence(str(folder / "old"), STOP)
+    def write_late(*arguments: Any) -> None:
+        write(*arguments)
+        _step(folder).ask()
 
     monkeypatch.setattr(CheckpointNote, "write", write_late)
     with pytest.raises(JobMovedError):
@@ -81,9 +79,9 @@ def test_one_that_is_fenced_there_as_it_starts(
 
 
 def test_an_earlier_control_location_that_can_not_be_read(folder: Path) -> None:
-    """A fence may stand there; the error says what to delete where none does."""
+    """The job may have been moved away; the error says what to delete if it was not."""
     _run(folder, "old")
-    (folder / "old" / "fence.json").mkdir()
+    (folder / "old" / "control" / "fence" / "000001.json").mkdir(parents=True)
     with pytest.raises(OSError, match=f"delete file:{folder}/checkpoint.control.json"):
         _run(folder, "new")
 
@@ -106,7 +104,7 @@ def test_a_driver_that_was_moved_runs_no_batch(
     """Its queries are abandoned before a batch may begin, and it says that they have ended."""
     job = Job(folder / "job", 4, 6)
     _run(folder, "old")
-    raise_fence(str(folder / "old"), STOP)
+    _step(folder).move()
     control, query = driver(monkeypatch, job.control, "app-1"), Query()
     control._heartbeat.begin()  # noqa: SLF001 - the job's side
     vars(control)["_spark"] = None

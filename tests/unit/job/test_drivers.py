@@ -13,12 +13,11 @@ from airflow_mm2_offsets.job.stop.control import (
     StopControl,
 )
 from airflow_mm2_offsets.job.stop.streams import Streams
-from airflow_mm2_offsets.spark.fence import new_fence
-from airflow_mm2_offsets.spark.stopping import begin_stop
+from tests.support.stop_step import RUN, StopStep
 from tests.unit.job.drivers import INTERVAL, Query, driver
 from tests.unit.operators.spark_job import Job
 
-STOP = new_fence("failover:manual__1", "the target")
+STOP = f"{RUN}#1"
 
 
 @pytest.fixture
@@ -64,8 +63,8 @@ def test_a_driver_that_a_fence_refuses_writes_nothing(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file is of a driver that may live, be paused or cut off; it carries out a stop."""
-    job.beat(30, stopping=STOP.request_id)
-    begin_stop(str(job.control), STOP)
+    job.beat(30, stopping=STOP)
+    StopStep(job.control).ask(STOP)
     before = _written(job)
     with pytest.raises(JobMovedError):
         _start(driver(monkeypatch, job.control, "app-2"))
@@ -85,7 +84,7 @@ def test_a_driver_that_is_fenced_as_it_starts_puts_back_what_was_there(
     def begin_late() -> None:
         begin()
         assert _said(job)["application_id"] == "app-2"
-        begin_stop(str(job.control), STOP)
+        StopStep(job.control).ask(STOP)
 
     monkeypatch.setattr(control._heartbeat, "begin", begin_late)  # noqa: SLF001
     with pytest.raises(JobMovedError):
@@ -93,7 +92,7 @@ def test_a_driver_that_is_fenced_as_it_starts_puts_back_what_was_there(
     assert _said(job) == before
 
 
-@pytest.mark.parametrize("stopping", [None, STOP.request_id])
+@pytest.mark.parametrize("stopping", [None, STOP])
 def test_a_second_driver_is_refused_while_the_first_one_beats(
     job: Job, monkeypatch: pytest.MonkeyPatch, clock: _Clock, stopping: str | None
 ) -> None:

@@ -1,4 +1,4 @@
-"""Starting offsets in a file, from both sides: the failover's and the job's."""
+"""Starting offsets in a file, which the failover writes and reads."""
 
 from pathlib import Path
 
@@ -8,14 +8,12 @@ from hypothesis import strategies as st
 from upath import UPath
 
 from airflow_mm2_offsets.errors import PlanError
-from airflow_mm2_offsets.job import starting_offsets
 from airflow_mm2_offsets.job.offsets_file import (
     check_digest,
     digest_in_name,
     offsets_file_name,
 )
 from airflow_mm2_offsets.spark.offsets_file import read_offsets, write_offsets
-from tests.unit.job.hadoop import Hadoop
 
 TEXT = '{"orders":{"0":42}}'
 
@@ -85,37 +83,7 @@ def test_a_damaged_file_is_written_again(tmp_path: Path, damage: bytes) -> None:
 @pytest.mark.parametrize("text", [TEXT, "earliest", "latest"])
 def test_what_names_no_file_is_taken_as_it_is(text: str) -> None:
     """Nothing is read."""
-    hadoop = Hadoop("unread")
-    assert starting_offsets(hadoop.session(), text) == text
     assert read_offsets(text, UPath) == text
-    assert hadoop.opened == []
-
-
-@pytest.mark.parametrize(
-    ("airflows", "conf", "sparks"),
-    [
-        ("/data/plans/", {}, "/data/plans/"),
-        ("s3://lake/plans/", {}, "s3a://lake/plans/"),
-        ("s3://lake/plans/", {"fs.s3.impl": "com.amazon.Emrfs"}, "s3://lake/plans/"),
-        ("s3://my_conn@lake/plans/", {}, "s3a://lake/plans/"),
-        ("s3a://lake/plans/", {}, "s3a://lake/plans/"),
-        ("gcs://my_conn@lake/plans/", {}, "gs://lake/plans/"),
-        ("hdfs://name:8020/plans/", {}, "hdfs://name:8020/plans/"),
-        ("abfss://c@a.dfs.core.windows.net/plans/", {}, "abfss://c@a.dfs.core.windows.net/plans/"),
-    ],
-)
-def test_the_job_opens_airflows_location(airflows: str, conf: dict[str, str], sparks: str) -> None:
-    """Without the connection's id, and by the protocol that this Spark knows."""
-    hadoop, name = Hadoop(TEXT, **conf), offsets_file_name("run", TEXT)
-    assert starting_offsets(hadoop.session(), f"@{airflows}{name}") == TEXT
-    assert hadoop.opened == [f"{sparks}{name}"]
-
-
-def test_the_job_opens_the_folder_that_it_is_told() -> None:
-    """Where only a user can say how Spark spells it."""
-    hadoop, name = Hadoop(TEXT), offsets_file_name("run", TEXT)
-    starting_offsets(hadoop.session(), f"@abfs://lake/plans/{name}", "abfss://c@a/plans/")
-    assert hadoop.opened == [f"abfss://c@a/plans/{name}"]
 
 
 @pytest.mark.parametrize(
@@ -126,30 +94,26 @@ def test_the_job_opens_the_folder_that_it_is_told() -> None:
         (f"{offsets_file_name('run', TEXT)}.tmp", "is no file of starting offsets"),
     ],
 )
-def test_the_job_takes_no_other_file(tmp_path: Path, name: str, named: str) -> None:
-    """A file that was changed, or that the failover did not write, ends the job and the task."""
+def test_the_task_takes_no_other_file(tmp_path: Path, name: str, named: str) -> None:
+    """A file that was changed, or that the failover did not write, ends it."""
     other = TEXT.replace("4", "5")
-    with pytest.raises(ValueError, match=named):
-        starting_offsets(Hadoop(other).session(), f"@/plans/{name}")
     tmp_path.joinpath(name).write_text(other)
     with pytest.raises(PlanError, match=named):
         read_offsets(f"@{tmp_path}/{name}", UPath)
 
 
 def test_a_file_of_another_name_is_not_opened() -> None:
-    """A device or a secret behind ``@`` is not read, by neither side."""
-    hadoop, opened = Hadoop(TEXT), list[str]()
+    """A device or a secret behind ``@`` is not read."""
+    opened = list[str]()
 
     def open_place(location: str) -> UPath:
         opened.append(location)
         return UPath(location)
 
     for location in ("/dev/zero", "/etc/passwd", "/plans/run.json"):
-        with pytest.raises(ValueError, match="is no file of starting offsets"):
-            starting_offsets(hadoop.session(), f"@{location}")
         with pytest.raises(PlanError, match="is no file of starting offsets"):
             read_offsets(f"@{location}", open_place)
-    assert hadoop.opened == opened == []
+    assert opened == []
 
 
 def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:

@@ -1,17 +1,14 @@
 """Whether a stop still counts: the step that asked gives signs of life while it waits."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from airflow_mm2_offsets.job.stop import requests
+from airflow_mm2_offsets.job.stop.fences import OPEN, STOPPING, Fence
 from airflow_mm2_offsets.job.stop.requests import SIGN_SECONDS, StopRequests
-from airflow_mm2_offsets.spark.fence import new_fence
-from airflow_mm2_offsets.spark.stopping import begin_stop
 
-REQUEST = "failover:manual__1"
+REQUEST = "failover:manual__1#1"
 INTERVAL = 2.0
 
 
@@ -21,30 +18,40 @@ class Control:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
         monkeypatch.setattr(requests, "time", self)
-        self.files: dict[str, dict[str, Any]] = {}
+        self.fence = Fence()
+        self.sign: dict[str, Any] | None = None
+        self.reads = 0
+        self.pause_in_read = 0.0
         self.requests = StopRequests(self)  # type: ignore[arg-type]
 
     def monotonic(self) -> float:
         return self.now
 
     def read(self, name: str) -> dict[str, Any] | None:
-        return self.files.get(name)
+        assert name == "stop-heartbeat.json"
+        self.reads += 1
+        self.now += self.pause_in_read
+        return self.sign
 
-    def ask(self) -> None:
-        self.files["fence.json"] = {"request_id": REQUEST, "state": "stopping"}
-        self.files["stop-request.json"] = {"request_id": REQUEST, "is_of_failover": True}
+    def ask(self, request_id: str = REQUEST) -> None:
+        self.fence = Fence(self.fence.number + 1, STOPPING, request_id)
+
+    def withdraw(self) -> None:
+        self.fence = Fence(self.fence.number + 1, OPEN, self.fence.request_id)
 
     def keep_asking(self, *, request_id: str = REQUEST, interval: float = INTERVAL) -> None:
-        sign = {"request_id": request_id, "at": str(self.now), "interval": interval}
-        self.files["stop-heartbeat.json"] = sign
+        self.sign = {"request_id": request_id, "at": str(self.now), "interval": interval}
+
+    def look(self) -> str | None:
+        return self.requests.look(self.fence, self.now)
 
     def look_for(self, seconds: float) -> set[str | None]:
-        """Look every two seconds, and return what was found."""
-        found = set()
+        """Look every two seconds, and return the stops that count."""
+        stops = set()
         for _ in range(int(seconds / INTERVAL)):
             self.now += INTERVAL
-            found.add(self.requests.look(self.read("fence.json")))
-        return found
+            stops.add(self.look())
+        return stops
 
 
 @pytest.fixture
@@ -78,17 +85,44 @@ def test_a_stop_whose_step_is_gone_counts_no_more(control: Control) -> None:
 
 
 def test_a_sign_of_an_earlier_try_does_not_count(control: Control) -> None:
-    """A cleared task asks for the same stop again; its last sign lies there from before."""
-    control.keep_asking()
-    control.look_for(300)
+    """A cleared task waits for the same stop again; its last sign lies there from before."""
     control.ask()
+    control.keep_asking()
+    control.look_for(SIGN_SECONDS + INTERVAL)
     assert control.look_for(300) == {None}
+    control.keep_asking()
+    assert control.look_for(INTERVAL) == {REQUEST}
 
 
-def test_a_sign_that_a_driver_finds_first_does_not_count(control: Control) -> None:
+def test_without_a_stop_no_sign_is_read(control: Control) -> None:
+    """A job looks every two seconds for months; a stop's first sign is no older than its fence."""
+    control.keep_asking(request_id="an earlier stop")
+    control.look_for(300)
+    assert control.reads == 0
+    control.ask()
+    assert control.look_for(INTERVAL) == {None}
+    control.keep_asking()
+    assert control.look_for(INTERVAL) == {REQUEST}
+
+
+def test_a_stop_that_was_withdrawn_counts_no_more(control: Control) -> None:
+    """Its last sign is still young; the next stop waits for signs of its own."""
     control.ask()
     control.keep_asking()
-    assert control.look_for(10) == {None}
+    assert control.look_for(INTERVAL) == {REQUEST}
+    control.withdraw()
+    assert control.look_for(INTERVAL) == {None}
+    control.ask("failover:manual__1#3")
+    assert control.look_for(INTERVAL) == {None}
+
+
+def test_a_driver_that_is_paused_in_a_look_takes_no_old_sign(control: Control) -> None:
+    """The stop may have been given up before it wakes and reads the sign."""
+    control.look_for(INTERVAL)
+    control.ask()
+    control.keep_asking()
+    control.pause_in_read = 600.0
+    assert control.look() is None
 
 
 def test_a_driver_that_wakes_waits_for_another_sign(control: Control) -> None:
@@ -114,25 +148,6 @@ def test_a_step_that_looks_seldom_is_waited_for(control: Control) -> None:
     control.ask()
     control.keep_asking(interval=60.0)
     assert control.look_for(200) == {REQUEST}
-
-
-def test_a_request_of_no_failover_counts_at_once(control: Control) -> None:
-    """Somebody asks the job to end, and moves it nowhere."""
-    control.files["stop-request.json"] = {"request_id": REQUEST}
-    assert control.look_for(300) == {REQUEST}
-
-
-@pytest.mark.parametrize("lost", ["fence.json", "stop-request.json"])
-def test_either_file_of_a_failover_waits_for_its_task(control: Control, lost: str) -> None:
-    """A task that is ended while it asks may leave one of them."""
-    control.ask()
-    del control.files[lost]
-    assert control.look_for(300) == {None}
-
-
-def test_the_request_of_a_failover_says_so(tmp_path: Path) -> None:
-    begin_stop(str(tmp_path), new_fence(REQUEST, "the target"))
-    assert json.loads((tmp_path / "stop-request.json").read_text())["is_of_failover"] is True
 
 
 def test_the_log_says_once_what_a_stop_lacks(

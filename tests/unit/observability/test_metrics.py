@@ -13,7 +13,7 @@ STEP = Step(
     run_id="manual__1",
     task_id="orders.translate",
     began=0.0,
-    mode="planned",
+    policy="planned",
     conn_id="mm2.eu",
 )
 STATSD = {"AIRFLOW__METRICS__STATSD_ON": "True"}
@@ -23,12 +23,12 @@ def test_a_step_gives_the_tags(exporter: Exporter) -> None:
     """Only those of the metric are sent, and what the caller says counts more."""
     with run_step(STEP):
         emit("positions", 3, status="exact")
-        emit("ready", 1, mode="drill")
+        emit("ready", 1, policy="drill")
     assert exporter.tags("positions") == [
-        {"dag_id": "mm2_failover", "conn_id": "mm2.eu", "mode": "planned", "status": "exact"}
+        {"dag_id": "mm2_failover", "conn_id": "mm2.eu", "policy": "planned", "status": "exact"}
     ]
     assert exporter.tags("ready") == [
-        {"dag_id": "mm2_failover", "conn_id": "mm2.eu", "mode": "drill"}
+        {"dag_id": "mm2_failover", "conn_id": "mm2.eu", "policy": "drill"}
     ]
 
 
@@ -36,7 +36,7 @@ def test_a_tag_without_a_value_is_none(exporter: Exporter) -> None:
     """An exporter may drop a metric with an empty tag, or with a space in one."""
     emit("failovers", outcome="rolled back")
     assert exporter.tags("failovers") == [
-        {"dag_id": "none", "mode": "none", "outcome": "rolled_back"}
+        {"dag_id": "none", "policy": "none", "outcome": "rolled_back"}
     ]
 
 
@@ -95,6 +95,6 @@ def test_an_unknown_metric_is_a_mistake_of_ours() -> None:
 
 def test_no_metric_has_a_value_for_each_topic_partition() -> None:
     """Tags have few values: ten thousand partitions make no series more."""
-    few = {"dag_id", "conn_id", "mode", "status", "step", "kind", "outcome"}
+    few = {"dag_id", "conn_id", "policy", "status", "step", "kind", "outcome"}
     assert {tag for metric in METRICS.values() for tag in metric.tags} == few
     assert set(MetricKind) == {metric.kind for metric in METRICS.values()}

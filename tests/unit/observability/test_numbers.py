@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from airflow_mm2_offsets.core import FailoverPlan
+from airflow_mm2_offsets.core.group_offsets import GroupRules
 from airflow_mm2_offsets.core.result import Strategy
 from airflow_mm2_offsets.groups.report import GroupsReport
 from airflow_mm2_offsets.observability import (
@@ -55,7 +56,7 @@ def test_the_names_are_those_of_a_real_plan(exporter: Exporter) -> None:
 
 def test_groups(exporter: Exporter) -> None:
     """Offsets by status, and the records read again; the names are those of a real report."""
-    report = GroupsReport(offsets_from="translation", is_dry_run=False, decisions=()).to_json()
+    report = GroupsReport(offsets_from="translation", rules=GroupRules(), decisions=()).to_json()
     report["totals"] |= {"committed": 3, "kept": 1}
     emit_groups(report)
     sent = {
@@ -67,7 +68,11 @@ def test_groups(exporter: Exporter) -> None:
 
 def test_a_dry_run_of_groups_sends_nothing(exporter: Exporter) -> None:
     """Its numbers would pass for those of the schedule."""
-    emit_groups(GroupsReport(offsets_from="translation", is_dry_run=True, decisions=()).to_json())
+    emit_groups(
+        GroupsReport(
+            offsets_from="translation", rules=GroupRules(dry_run=True), decisions=()
+        ).to_json()
+    )
     assert exporter.sent == []
 
 
@@ -112,16 +117,16 @@ def test_readiness(exporter: Exporter, verdict: str, ready: int) -> None:
 
 def test_a_drill(exporter: Exporter) -> None:
     """A drill that succeeded sets the time that the alert looks at."""
-    emit_report({"mode": "drill", "outcome": "drilled", "seconds": 42})
+    emit_report({"policy": "drill", "outcome": "drilled", "steps": [{"seconds": 42}]})
     values = exporter.values()
     assert (values["failovers"], values["drill_seconds"]) == (1, 42)
     assert abs(values["drilled_at_seconds"] - time.time()) < 60
 
 
-@pytest.mark.parametrize(("mode", "outcome"), [("drill", "failed"), ("planned", "drilled")])
-def test_only_a_drill_that_succeeded_counts(exporter: Exporter, mode: str, outcome: str) -> None:
-    """A failed one, or another mode, leaves the time of the last one."""
-    emit_report({"mode": mode, "outcome": outcome})
+@pytest.mark.parametrize(("policy", "outcome"), [("drill", "drill failed"), ("planned", "drilled")])
+def test_only_a_drill_that_succeeded_counts(exporter: Exporter, policy: str, outcome: str) -> None:
+    """A failed one, or another policy, leaves the time of the last one."""
+    emit_report({"policy": policy, "outcome": outcome})
     assert exporter.values() == {"failovers": 1}
 
 
@@ -136,18 +141,12 @@ def test_an_archive(exporter: Exporter) -> None:
 
 
 def test_a_drill_takes_as_long_as_its_steps(exporter: Exporter) -> None:
-    """Where the report has no seconds of its own; the report names the connection."""
+    """They run one after the other; the report names the connection."""
     steps = [{"seconds": 2.5}, {"seconds": None}, {"seconds": 40}]
-    emit_report({"mode": "drill", "outcome": "drilled", "steps": steps, "mm2_conn_id": "mm2_eu"})
+    emit_report({"policy": "drill", "outcome": "drilled", "steps": steps, "mm2_conn_id": "mm2_eu"})
     assert exporter.values()["drill_seconds"] == 42.5
     tags = {"dag_id": "none", "conn_id": "mm2_eu"}
     assert exporter.tags("drilled_at_seconds") == exporter.tags("drill_seconds") == [tags]
-
-
-def test_a_dry_run_is_no_failover(exporter: Exporter) -> None:
-    """It changed nothing, and rehearsed nothing."""
-    emit_report({"mode": "drill", "outcome": "drilled", "intents": ["stops the job"]})
-    assert exporter.sent == []
 
 
 JSON = st.recursive(

@@ -32,7 +32,7 @@ def test_a_step_counts_from_its_first_start(exporter: Exporter) -> None:
         (
             "mm2_offsets.step_seconds",
             90,
-            {"dag_id": "mm2_failover", "mode": "planned", "step": "translate"},
+            {"dag_id": "mm2_failover", "policy": "planned", "step": "translate"},
         )
     ]
 
@@ -100,7 +100,7 @@ def test_log_lines_name_the_run() -> None:
             "dag_id": "mm2_failover",
             "run_id": "manual__1",
             "task_id": "orders.translate",
-            "failover_mode": "planned",
+            "failover_policy": "planned",
         }
     assert get_contextvars() == before
     assert current_step() is None

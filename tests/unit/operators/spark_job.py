@@ -4,15 +4,21 @@ import json
 from pathlib import Path
 from typing import Any
 
+from upath import UPath
+
+from airflow_mm2_offsets.moves.fences import Fence, read_fence
+from airflow_mm2_offsets.moves.journal import Entry, FenceState, Journal
+from airflow_mm2_offsets.moves.move import job_at
 from tests.unit.spark import checkpoints
 
 
 class Job:
     """A folder with a job's checkpoint and control location."""
 
+    folder: Path
+
     def __init__(self, folder: Path, *offsets: int) -> None:
         self.folder = folder
-        self.checkpoint, self.control = folder / "checkpoint", folder / "control"
         checkpoints.write(
             self.checkpoint,
             {
@@ -21,8 +27,23 @@ class Job:
                 "commits/0": checkpoints.commit(),
             },
         )
-        self.control.mkdir()
+        self.control.mkdir(exist_ok=True)  # a hand-over may have made it
         self.beat(1)
+
+    @classmethod
+    def at(cls, folder: Path) -> "Job":
+        """Return the job of a folder that has one already."""
+        job = cls.__new__(cls)
+        job.folder = folder
+        return job
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "checkpoint"
+
+    @property
+    def control(self) -> Path:
+        return self.folder / "control"
 
     def commit(self, batch: int, *offsets: int) -> None:
         """Do a batch, as a job that runs does."""
@@ -50,10 +71,18 @@ class Job:
         path = self.control / name
         return json.loads(path.read_text()) if path.exists() else None
 
+    def fence(self) -> Fence | None:
+        """Return the fence that counts."""
+        return read_fence(UPath(self.control))
+
     def requested_stop(self) -> str | None:
-        """Return the id of the open request to stop."""
-        request = self.read("stop-request.json")
-        return request["request_id"] if request else None
+        """Return the stop that the job is asked for."""
+        fence = self.fence()
+        return fence.request_id if fence and fence.state is FenceState.STOPPING else None
+
+    def entries(self) -> list[Entry]:
+        """Return the job's journal."""
+        return Journal(UPath(job_at(str(self.folder), UPath).journal)).entries()
 
     def acknowledge(self, error: str | None = None, **fields: object) -> None:
         """Answer the request; ``fields`` replace those of ``stopped.json``."""
@@ -75,5 +104,5 @@ class Job:
     def _write(self, name: str, value: dict[str, object]) -> None:
         # Renamed into place, as a job does it: a task of a real Airflow may read it at this moment.
         file = self.control / f"{name}.tmp"
-        file.write_text(json.dumps({"schema_version": 1, **value}))
+        file.write_text(json.dumps({"schema_version": 2, **value}))
         file.replace(self.control / name)

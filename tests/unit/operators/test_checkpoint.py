@@ -68,7 +68,7 @@ def test_a_checkpoint_that_is_missing_is_named(worker: Worker, tmp_path: Path) -
     worker.conf = {"checkpoint": str(tmp_path / "nothing")}
     with pytest.raises(CheckpointError, match=r"nothing/metadata: is missing"):
         worker.run(_read())
-    assert not worker.xcoms
+    assert not worker.results
 
 
 def test_a_storage_that_nobody_knows_is_named(worker: Worker) -> None:

@@ -1,7 +1,7 @@
 """The operators of Connect's connectors; Connect is in memory."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -43,11 +43,12 @@ def run(worker: Worker, kind: type[BaseOperator], **settings: Any) -> Any:  # no
     return worker.xcoms["task", "return_value"]
 
 
-def apply(worker: Worker, **settings: Any) -> Any:  # noqa: ANN401 - JSON
-    """Apply the description of a mirror of orders."""
-    return run(
-        worker, ApplyMirrorMakerOperator, **{"topics": ["orders"], "name": "new", **settings}
-    )
+MIRROR = {"topics": ["orders"], "name": "new"}
+
+
+def apply(worker: Worker, *, of: Mapping[str, Any] | None = None, **settings: Any) -> Any:  # noqa: ANN401 - JSON
+    """Apply the description of a mirror of orders, with further fields."""
+    return run(worker, ApplyMirrorMakerOperator, mirror={**MIRROR, **(of or {})}, **settings)
 
 
 def test_the_three_connectors_are_created_and_then_left_alone(
@@ -59,7 +60,7 @@ def test_the_three_connectors_are_created_and_then_left_alone(
     assert [each["action"] for each in made["changes"]] == ["create"] * 3
     assert mm2.connect.others["new-source"].config["topics"] == "orders"
     assert [each["action"] for each in apply(worker)["changes"]] == ["none"] * 3
-    changed = apply(worker, source_settings={"offset.lag.max": 10})["changes"]
+    changed = apply(worker, of={"settings_of": {"source": {"offset.lag.max": 10}}})["changes"]
     assert [each["action"] for each in changed] == ["update", "none", "none"]
     assert changed[0]["differences"] == [{"name": "offset.lag.max", "before": None, "after": "10"}]
 
@@ -78,12 +79,13 @@ def test_a_secret_is_in_no_xcom_log_or_error(
     worker: Worker, mm2: Mm2Simulation, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Neither when it is new nor when it changes; a reference to a config provider is shown."""
-    apply(worker, settings=SECRET)
+    apply(worker, of={"settings": SECRET})
     assert "hunter2" in json.dumps(mm2.connect.others["new-source"].config)
-    changed = apply(worker, settings={name: f"{value} " for name, value in SECRET.items()})
+    longer = {name: f"{value} " for name, value in SECRET.items()}
+    changed = apply(worker, of={"settings": longer})
     (difference,) = changed["changes"][0]["differences"]
     assert (difference["before"], difference["after"]) == ("***", "***")
-    reference = apply(worker, settings=dict.fromkeys(SECRET, "${file:/x:y}"))
+    reference = apply(worker, of={"settings": dict.fromkeys(SECRET, "${file:/x:y}")})
     assert reference["changes"][0]["differences"][0]["after"] == "${file:/x:y}"
     assert "hunter2" not in json.dumps([changed, reference])
     assert "hunter2" not in "".join(capfd.readouterr())
@@ -116,7 +118,7 @@ def test_another_connector_of_that_name_is_refused(
 def test_a_second_copy_of_a_topic_is_refused(worker: Worker, mm2: Mm2Simulation) -> None:
     """Another connector of the pair copies the topic already."""
     with pytest.raises(ConfigurationError, match="connector mirror copies topic clicks of this"):
-        apply(worker, topics=["clicks", "orders"])
+        apply(worker, of={"topics": "clicks, orders"})
     assert not mm2.connect.others
 
 
@@ -140,7 +142,7 @@ def test_a_setting_that_contradicts_the_connection_is_refused(
 ) -> None:
     """The plan would go by the connection's."""
     with pytest.raises(ConfigurationError, match=r"replication.policy.separator is '_'"):
-        apply(worker, settings={"replication.policy.separator": "_"})
+        apply(worker, of={"settings": {"replication.policy.separator": "_"}})
     assert not mm2.connect.others
 
 
@@ -152,7 +154,7 @@ def test_copies_that_would_go_to_another_cluster_are_refused(
     with pytest.raises(ConfigurationError, match="would write the copies to elsewhere"):
         apply(worker)
     servers = {"producer.override.bootstrap.servers": mm2.target.bootstrap_servers}
-    assert apply(worker, settings=servers)["state"] == "RUNNING"
+    assert apply(worker, of={"settings": servers})["state"] == "RUNNING"
 
 
 def test_the_wait_names_a_missing_internal_topic(worker: Worker, mm2: Mm2Simulation) -> None:
@@ -204,7 +206,7 @@ def test_the_wait_is_in_the_triggerer(worker: Worker, mm2: Mm2Simulation) -> Non
     mm2.target.delete_topic("source.checkpoints.internal")
     with DAG("mirror", schedule=None):
         task = ApplyMirrorMakerOperator(
-            task_id="task", topics="orders", name="new", deferrable=True, poll_interval=0.01
+            task_id="task", mirror=MIRROR, deferrable=True, poll_interval=0.01
         )
     deferred = worker.run(task)
     assert isinstance(deferred, DeferTask)

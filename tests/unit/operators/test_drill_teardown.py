@@ -1,206 +1,225 @@
 """The end of a drill: its job stops, and all that it has made is removed."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
+from upath import UPath
 
 from airflow_mm2_offsets.errors import DrillError, StopError
-from airflow_mm2_offsets.hooks.storage import storage_path
-from airflow_mm2_offsets.operators.drill_teardown import TearDownDrillOperator
-from airflow_mm2_offsets.spark.drill import mark_drill, read_mark
-from airflow_mm2_offsets.spark.fence import read_fence
-from tests.unit.operators.drills import DRILL, RUN, Drill
+from airflow_mm2_offsets.hooks.spark_kill import SparkKillHook
+from airflow_mm2_offsets.moves.jobs import Home
+from airflow_mm2_offsets.operators import drill_teardown
+from airflow_mm2_offsets.spark.drill import mark_drill
+from tests.unit.operators.clusters import Clusters
+from tests.unit.operators.drills import RUN, Drill
 from tests.unit.operators.worker import Worker, events, rebuild
+
+OWN = "mm2_drill:manual__1"
+NOTHING = {"removed": 0, "seconds": 0.0, "stopped": None, "moved": None}
 
 
 @pytest.fixture
-def drill(worker: Worker, tmp_path: Path) -> Drill:
-    """A drill whose job was triggered."""
-    drill = Drill(worker, tmp_path)
-    drill.start()
+def planned(worker: Worker, clusters: Clusters, tmp_path: Path) -> Drill:
+    """A drill whose positions are translated."""
+    drill = Drill.beside(worker, clusters, tmp_path)
+    drill.run("translate")
     return drill
 
 
-def _names(drill: Drill) -> set[str]:
-    return {path.name for path in drill.source.folder.parent.iterdir()}
+@pytest.fixture
+def drill(planned: Drill) -> Drill:
+    """A drill whose copy was triggered."""
+    planned.run("start_drill")
+    return planned
 
 
-def test_a_drill_leaves_nothing(drill: Drill) -> None:
-    """The job stops between batches, its run ends, and its folder is gone with all beside it."""
-    job, task = drill.run_job(), drill.tear_down_task()
-    deferred = drill.worker.run(task)
-    job.acknowledge()
-    deferred = drill.go_on(task, deferred)
-    assert deferred.next_method == "remove_after_run"
-    assert job.checkpoint.exists()
-    drill.worker.run_states[RUN] = "success"
-    drill.go_on(task, deferred)
-    assert _names(drill) == {"source"}
-    result = drill.result()
-    assert result["stopped"] == "acknowledged"
-    assert result["removed"] > 5
-    assert 0 <= result["seconds"] < 60
+def _is_gone(drill: Drill) -> bool:
+    return not drill.folder.parent.exists()
 
 
 def test_the_stop_needs_nobody_who_waits(drill: Drill) -> None:
-    """Request and fence stay if the task is killed: nothing needs the drill's job."""
-    job, task = drill.run_job(), drill.tear_down_task()
+    """Its fence stays if the task, or its wait in the triggerer, is killed."""
+    drill.begin()
+    task = drill.task("tear_down")
     deferred = drill.worker.run(task)
     task.on_kill()
-    request = job.read("stop-request.json")
-    assert request is not None
-    assert (request["request_id"], "is_of_failover" in request) == (DRILL, False)
-    fence = read_fence(str(job.control))
-    assert fence is not None
-    assert fence.request_id == DRILL
-    assert type(rebuild(deferred)).__name__ == "DrillStoppedTrigger"
+    trigger = rebuild(deferred)
+    asyncio.run(trigger.on_kill())
+    assert type(trigger).__name__ == "DrillStoppedTrigger"
+    assert drill.copy.requested_stop() == OWN
 
 
-@pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_killed_wait_withdraws_nothing(drill: Drill) -> None:
-    """Not in the triggerer either."""
-    job = drill.run_job()
-    trigger = rebuild(drill.worker.run(drill.tear_down_task()))
-    await trigger.on_kill()
-    assert job.requested_stop() == DRILL
+def test_a_drill_that_never_began_is_nothing_to_remove(planned: Drill) -> None:
+    """Its check refused it: there is no mark, and no folder is made."""
+    before = planned.files()
+    assert planned.run("tear_down") == NOTHING
+    assert planned.files() == before
+    assert _is_gone(planned)
 
 
-def test_the_production_job_is_not_asked(drill: Drill) -> None:
-    """Its control location holds what it held."""
-    before = {path.name for path in drill.source.control.iterdir()}
-    drill.run_job()
-    drill.worker.run(drill.tear_down_task())
-    assert {path.name for path in drill.source.control.iterdir()} == before
-
-
-@pytest.mark.parametrize("mode", ["planned", "disaster", "failback"])
-def test_other_modes_have_nothing_to_tear_down(drill: Drill, mode: str) -> None:
-    """The task is skipped at once, and touches nothing."""
-    assert drill.worker.run(drill.tear_down_task(mode=mode)).state == "skipped"
-    assert (drill.folder / "drill.json").exists()
-
-
-def test_it_comes_after_a_drill_that_failed(drill: Drill) -> None:
-    """Whatever step failed, the tear-down runs."""
-    assert drill.tear_down_task().trigger_rule.value == "all_done"
-
-
-def test_a_drill_that_never_began_is_nothing_to_remove(worker: Worker, tmp_path: Path) -> None:
-    """The check refused it: there is no mark, and no folder is made."""
-    drill = Drill(worker, tmp_path)
-    drill.worker.run(drill.tear_down_task())
-    assert drill.result() == {"removed": 0, "seconds": 0.0, "stopped": None}
-    assert _names(drill) == {"source"}
-
-
-def test_another_drills_folder_stays(worker: Worker, tmp_path: Path) -> None:
+def test_another_drills_folder_stays(planned: Drill) -> None:
     """This drill was refused because of it."""
-    drill = Drill(worker, tmp_path)
-    mark_drill(storage_path(str(drill.folder)), "another")
-    drill.worker.run(drill.tear_down_task())
-    assert drill.result()["removed"] == 0
-    assert read_mark(storage_path(str(drill.folder))) is not None
+    mark_drill(UPath(planned.folder), "another")
+    assert planned.run("tear_down") == NOTHING
+    assert planned.folder.joinpath("drill.json").exists()
+
+
+def test_a_copy_of_a_drills_folder_stays(drill: Drill) -> None:
+    """Its record names the folder that it was written in."""
+    elsewhere = drill.root / "copy"
+    drill.folder.rename(elsewhere)
+    drill.arguments = {"tear_down": {"folder": str(elsewhere)}}
+    with pytest.raises(DrillError, match="is a copy, and stays"):
+        drill.run("tear_down")
+    assert elsewhere.joinpath("drill.json").exists()
 
 
 @pytest.mark.parametrize("deferrable", [True, False])
-def test_a_job_that_did_not_come_up(drill: Drill, *, deferrable: bool) -> None:
+def test_a_copy_that_did_not_come_up(drill: Drill, *, deferrable: bool) -> None:
     """Its DAG run failed before a driver wrote anything."""
-    task = drill.tear_down_task(deferrable=deferrable)
+    drill.arguments = {"tear_down": {"deferrable": deferrable}}
     drill.worker.run_states[RUN] = "failed"
-    deferred = drill.worker.run(task)
-    if deferrable:
-        drill.go_on(task, deferred)
-    assert drill.result()["stopped"] is None
-    assert _names(drill) == {"source"}
+    assert drill.run("tear_down")["stopped"] is None
+    assert _is_gone(drill)
+
+
+def test_a_copy_that_begins_while_its_run_is_awaited(drill: Drill) -> None:
+    """It finds the fence, and its stop is proved as that of any other."""
+    deferred = drill.worker.run(drill.task("tear_down"))
+    drill.copy.beat(1)
+    drill.worker.run_states[RUN] = "failed"
+    waits = []
+    while deferred.type == "DeferTask":
+        waits.append(deferred.next_method)
+        drill.wait(deferred)
+        (event,) = events(rebuild(deferred))
+        deferred = drill.worker.run(drill.task("tear_down"), after=deferred, event=event)
+    assert waits == ["look_again", "execute_complete", "remove_after_run"]
+    assert drill.worker.xcoms["tear_down", "return_value"]["stopped"] == "acknowledged"
+    assert _is_gone(drill)
 
 
 def test_a_queued_run_keeps_the_folder_and_its_fence(drill: Drill) -> None:
-    """The job would begin whenever Airflow has a slot: the fence ends it then."""
+    """The copy would begin whenever Airflow has a slot: the fence ends it then."""
     drill.worker.run_states[RUN] = "queued"
-    task = drill.tear_down_task(timeout=0.05)
+    drill.more = {"heartbeat_timeout": 0.01}
+    drill.arguments = {"tear_down": {"timeout": 0.05}}
     with pytest.raises(DrillError, match=r"stays, because the run .* is queued.* delete") as caught:
-        drill.go_on(task, drill.worker.run(task))
+        drill.run("tear_down")
     assert isinstance(caught.value, AirflowFailException)
-    assert read_fence(str(drill.folder / "control")) is not None
+    assert drill.copy.requested_stop() == OWN
     del drill.worker.triggered[RUN]  # the user deletes it, and clears the task
-    drill.go_on(task, drill.worker.run(task))
-    assert _names(drill) == {"source"}
+    drill.run("tear_down")
+    assert _is_gone(drill)
 
 
 def test_a_submit_that_did_not_wait_keeps_the_folder(drill: Drill) -> None:
     """The run has succeeded without a driver: a cluster may start it later."""
     drill.worker.run_states[RUN] = "success"
-    task = drill.tear_down_task()
     with pytest.raises(DrillError, match="has not begun yet, so it may begin later"):
-        drill.go_on(task, drill.worker.run(task))
+        drill.run("tear_down")
     assert drill.folder.exists()
 
 
-def test_a_job_that_does_not_stop_keeps_its_folder(drill: Drill) -> None:
+def test_a_copy_that_does_not_stop_keeps_its_folder(drill: Drill) -> None:
     """It writes there; the error is loud, and a cleared task goes on."""
-    job, task = drill.run_job(), drill.tear_down_task(timeout=0.1)
-    deferred = drill.worker.run(task)
+    drill.begin()
+    drill.answers = False
+    drill.more = {"heartbeat_timeout": 0.05}
+    drill.arguments = {"tear_down": {"timeout": 0.1}}
     with pytest.raises(StopError, match=r"THE DRILL'S JOB MAY STILL RUN .*which stays") as caught:
-        drill.go_on(task, deferred)
+        drill.run("tear_down")
     assert isinstance(caught.value, AirflowFailException)
-    assert job.requested_stop() == DRILL
-    assert job.checkpoint.exists()
-
-    job.acknowledge()
-    drill.worker.run_states[RUN] = "success"
-    task = drill.tear_down_task()
-    drill.go_on(task, drill.go_on(task, drill.worker.run(task)))
-    assert _names(drill) == {"source"}
+    assert drill.copy.requested_stop() == OWN
+    assert drill.copy.checkpoint.exists()
+    drill.answers, drill.arguments = True, {}
+    assert drill.run("tear_down")["stopped"] == "acknowledged"
+    assert _is_gone(drill)
 
 
 def test_a_dead_driver_counts_as_stopped_after_its_timeout(drill: Drill) -> None:
-    """A drill that was killed leaves no answer; its silence is enough here."""
-    drill.run_job().beat(3, lease=0.01)
-    drill.worker.run_states[RUN] = "failed"
-    task = drill.tear_down_task(heartbeat_timeout="0.1")
-    drill.go_on(task, drill.go_on(task, drill.worker.run(task)))
-    assert drill.result()["stopped"] == "silent"
-    assert _names(drill) == {"source"}
-    assert TearDownDrillOperator(task_id="t", folder="/d").seconds("heartbeat_timeout") == 60.0
+    """A copy that was killed leaves no answer; its silence is enough here."""
+    drill.begin().beat(3, lease=0.01, interval=0.01)
+    drill.answers = False
+    drill.more = {"heartbeat_timeout": 0.1}
+    assert drill.run("tear_down")["stopped"] == "silent"
+    assert _is_gone(drill)
 
 
-def test_a_driver_that_hangs_is_killed(drill: Drill, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With ``kill_after``, as a stop of any job."""
-    job = drill.run_job()
+def test_a_job_that_names_no_timeout_has_one_here(drill: Drill) -> None:
+    """Without one the tear-down of a copy that has died would never end."""
+    task = drill.task("tear_down")
+    assert isinstance(task, drill_teardown.TearDownDrillOperator)
+    assert task.parse_settings() == (2.0, None)
+    drill.more, drill.arguments = {"heartbeat_timeout": None}, {"tear_down": {"timeout": 600}}
+    task = drill.task("tear_down")
+    assert isinstance(task, drill_teardown.TearDownDrillOperator)
+    assert task.parse_settings() == (60.0, None)
+
+
+@pytest.mark.parametrize("is_other", [False, True])
+def test_a_driver_that_hangs_is_killed(
+    drill: Drill, monkeypatch: pytest.MonkeyPatch, *, is_other: bool
+) -> None:
+    """With the job's ``kill_after``, as a stop of any job; never a driver of another folder."""
     killed = []
 
     def kill(*_: object) -> bool:
         killed.append(True)
         return True
 
-    monkeypatch.setattr("airflow_mm2_offsets.operators.stop.SparkKillHook.kill", kill)
+    monkeypatch.setattr(SparkKillHook, "kill", kill)
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local"}')
     drill.worker.run_states[RUN] = "failed"
-    job.beat(3, lease=0.01)
-    task = drill.tear_down_task(kill_after=0.1)
-    deferred = drill.go_on(task, drill.worker.run(task))
-    drill.go_on(task, drill.go_on(task, deferred))
+    drill.answers = False
+    drill.more = {"heartbeat_timeout": None, "kill_after": 0.1}
+    own = {"control": f"file:{drill.source.control}"} if is_other else {}
+    drill.begin().beat(3, lease=0.01, interval=0.01, **own)
+    if is_other:
+        with pytest.raises(DrillError, match=r"nothing was killed: .* is not the control location"):
+            drill.run("tear_down")
+        assert killed == []
+        return
+    assert drill.run("tear_down")["stopped"] == "silent"
     assert killed == [True]
-    assert drill.result()["stopped"] == "killed"
-    assert _names(drill) == {"source"}
+    assert _is_gone(drill)
 
 
-def test_a_tear_down_that_was_lost_is_repeated(drill: Drill) -> None:
+@pytest.mark.parametrize("at", ["close_drill", "read_driver", "_proof_of", "remove_drill"])
+def test_a_tear_down_that_was_lost_is_repeated(
+    drill: Drill, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
     """At any step, and when all is gone already."""
-    job, task = drill.run_job(), drill.tear_down_task()
-    drill.worker.run(task)
-    deferred = drill.worker.run(task)
-    job.acknowledge()
-    drill.go_on(task, deferred)
-    drill.worker.run_states[RUN] = "success"
-    deferred = drill.go_on(task, drill.worker.run(task))
-    drill.go_on(task, deferred)
-    assert drill.result()["stopped"] == "acknowledged"
-    (event,) = events(rebuild(deferred))
-    drill.worker.run(task, after=deferred, event=event)
-    assert drill.result()["removed"] == 0
-    drill.worker.run(task)
-    assert drill.result()["removed"] == 0
-    assert _names(drill) == {"source"}
+    drill.begin()
+
+    def die(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(drill_teardown, at, die)
+        with pytest.raises(MemoryError):
+            drill.run("tear_down")
+    assert drill.run("tear_down")["stopped"] == "acknowledged"
+    assert _is_gone(drill)
+    assert drill.run("tear_down") == NOTHING
+
+
+def test_a_journal_that_can_not_be_read_holds_nothing_up(drill: Drill) -> None:
+    """Whether the job was moved meanwhile is then a remark of the report."""
+    drill.move()
+    (entry,) = Path(drill.job.journal).iterdir()
+    entry.write_text("{")
+    moved = drill.run("tear_down")["moved"]
+    assert moved.startswith("It is not known whether job orders was moved during the drill")
+    assert _is_gone(drill)
+
+
+def test_a_home_that_was_taken_from_the_job_keeps_the_folder(drill: Drill) -> None:
+    """How to kill a driver there is not known any more."""
+    east, west = drill.job.homes
+    drill.more = {"homes": (east, Home(cluster="third", folder=west.folder))}
+    with pytest.raises(DrillError, match=r"runs at 'target', and job orders has no home there"):
+        drill.run("tear_down")
+    assert drill.folder.exists()

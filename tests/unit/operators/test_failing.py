@@ -17,7 +17,9 @@ from airflow_mm2_offsets.errors import (
     StopError,
     TranslationRefusedError,
 )
+from airflow_mm2_offsets.logins import without_login
 from airflow_mm2_offsets.operators.failing import fails_at_once, final
+from airflow_mm2_offsets.operators.links import PROBLEM
 from airflow_mm2_offsets.storage import storage_errors
 from tests.support.pairs import STOPPED
 from tests.unit.operators.clusters import Clusters, define, impatient
@@ -79,6 +81,15 @@ def test_a_task_with_wrong_settings_fails_at_once(worker: Worker, tmp_path: Path
             worker.run(translate(**settings))
         assert isinstance(caught.value, AirflowFailException)
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_failed_task_keeps_its_message_for_the_page(worker: Worker) -> None:
+    """Airflow has it in the log alone; a login in it stays hidden."""
+    with pytest.raises(Mm2OffsetsError) as caught:
+        worker.run(translate(checkpoint="nosuch://anna:word@bucket/checkpoint"))
+    ((kept, _),) = [(each, key) for (_, key), each in worker.xcoms.items() if key == PROBLEM]
+    assert "word@" not in kept
+    assert kept == without_login(str(caught.value))
 
 
 def test_a_task_whose_cluster_is_down_is_tried_again(

@@ -14,7 +14,7 @@ from airflow_mm2_offsets.operators.groups import PublishPositionsOperator
 from airflow_mm2_offsets.operators.migrate import MigrateSparkCheckpointOperator
 from airflow_mm2_offsets.operators.save_positions import SaveSparkPositionsOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
-from tests.support.foreign_checkpoints import NOTINGS, Noting, note_claim
+from tests.support.foreign_checkpoints import NOTINGS, Noting, note_cluster
 from tests.unit.operators.clusters import Clusters
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
@@ -29,12 +29,18 @@ def _task(kind: type[BaseOperator], **settings: Any) -> BaseOperator:
         return kind(task_id="read", **settings)
 
 
+def _move(at: Path, policy: str) -> dict[str, Any]:
+    homes = {"source": str(at.parent), "target": str(at.parent.with_name("target"))}
+    job = {"name": "orders", "homes": homes, "is_controlled": False}
+    return {"job": job, "policy": policy}
+
+
 MAKES: dict[str, Make] = {
     "read": lambda at: _task(ReadSparkCheckpointOperator, checkpoint=str(at), **MM2),
     "read in a disaster": lambda at: _task(
         ReadSparkCheckpointOperator,
         checkpoint=str(at),
-        mode="disaster",
+        policy="disaster",
         positions=AT_4,
         **MM2,
     ),
@@ -43,16 +49,15 @@ MAKES: dict[str, Make] = {
         TranslateOffsetsOperator, checkpoint=str(at), positions=AT_4
     ),
     "save": lambda at: _task(
-        SaveSparkPositionsOperator, checkpoint=str(at), save_to=f"{at.parent}/saved", **MM2
+        SaveSparkPositionsOperator,
+        job={**_move(at, "planned")["job"], "saved_positions": f"{at.parent}/saved"},
     ),
     "publish": lambda at: _task(PublishPositionsOperator, checkpoint=str(at), group_id="job"),
     "migrate": lambda at: _task(
         MigrateSparkCheckpointOperator, checkpoint=str(at), target_checkpoint=f"{at.parent}/copy"
     ),
-    "check": lambda at: _task(CheckFailoverOperator, checkpoint=str(at)),
-    "check in a disaster": lambda at: _task(
-        CheckFailoverOperator, checkpoint=str(at), mode="disaster"
-    ),
+    "check": lambda at: _task(CheckFailoverOperator, move=_move(at, "planned")),
+    "check in a disaster": lambda at: _task(CheckFailoverOperator, move=_move(at, "disaster")),
 }
 
 
@@ -92,7 +97,7 @@ def test_the_positions_of_a_moved_job_are_published_on_its_side(
     worker: Worker, all_copied: Clusters, job: Job
 ) -> None:
     """With side target the job reads the target."""
-    note_claim(job.checkpoint, all_copied.target)
+    note_cluster(job.checkpoint, all_copied.target)
     task = _task(
         PublishPositionsOperator, checkpoint=str(job.checkpoint), group_id="job", side="target"
     )

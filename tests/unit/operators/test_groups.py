@@ -40,7 +40,7 @@ def _run(worker: Worker, kind: type[BaseOperator], **settings: Any) -> dict[str,
 
 def test_groups_are_synced_and_told(worker: Worker, mm2: Mm2Simulation) -> None:
     """The report is returned, the summary stands beside it, and a retry changes nothing."""
-    report = _run(worker, SyncConsumerGroupsOperator, include="bill.*", is_dry_run="False")
+    report = _run(worker, SyncConsumerGroupsOperator, include="bill.*", rules={"dry_run": "False"})
     assert report["totals"]["committed"] == 1
     assert mm2.target.group_offsets["billing"][COPY][0] == 42
     assert worker.xcoms["groups", "table"] == report["summary"].splitlines()
@@ -50,8 +50,8 @@ def test_groups_are_synced_and_told(worker: Worker, mm2: Mm2Simulation) -> None:
 
 def test_a_dry_run_by_a_template(worker: Worker, mm2: Mm2Simulation) -> None:
     """Jinja writes the param as a text."""
-    report = _run(worker, SyncConsumerGroupsOperator, include=".*", is_dry_run="True")
-    assert report["is_dry_run"]
+    report = _run(worker, SyncConsumerGroupsOperator, include=".*", rules={"dry_run": "True"})
+    assert report["dry_run"]
     assert mm2.target.group_offsets == {}
 
 

@@ -144,8 +144,9 @@ def test_a_job_that_has_run_since_is_noticed(worker: Worker, tmp_path: Path) -> 
     assert 'its positions is {"orders":{"0":8}} now, and was {"orders":{"0":4}}' in str(
         caught.value
     )
+    pending = {"positions": {"orders": {"0": 8}}, "pending": AT_4}
     with pytest.raises(HandoverError, match="its pending batch is none now, and was"):
-        worker.run(translate(**{**arguments, "positions": {"orders": {"0": 8}}, "pending": AT_4}))
+        worker.run(translate(**{**arguments, "positions": pending}))
 
 
 def test_a_plan_of_other_positions_is_refused(worker: Worker, tmp_path: Path) -> None:
@@ -176,4 +177,4 @@ def test_a_path_that_no_plan_can_be_kept_in_is_refused(worker: Worker, path: str
     """A plan that was not kept is not pushed: a retry could move a position."""
     with pytest.raises(ConfigurationError, match=r"run\.json is out of reach"):
         worker.run(translate(positions=AT_4, plan_path=path))
-    assert not worker.xcoms
+    assert not worker.results

@@ -9,6 +9,7 @@ from airflow.providers.common.compat.sdk import DAG
 
 from airflow_mm2_offsets.errors import (
     CheckpointError,
+    ConfigurationError,
     HandoverError,
     NotReadyError,
     TranslationRefusedError,
@@ -65,9 +66,9 @@ def test_what_is_not_exact_needs_a_word(worker: Worker, tmp_path: Path) -> None:
     job = Job(tmp_path / "source", 7, 0, 0, 0)
     blind = {"read_source": False, "max_evidence_bytes": 0}
     with pytest.raises(TranslationRefusedError, match=r"orders\[0\] at 7: bounded"):
-        worker.run(_migrate(job, **blind))
-    assert not worker.xcoms
-    worker.run(_migrate(job, **blind, allow_bounded=True))
+        worker.run(_migrate(job, options=blind))
+    assert not worker.results
+    worker.run(_migrate(job, options=blind, allow=["bounded"]))
     assert worker.xcoms["migrate", "return_value"]["max_reread"] > 0
     assert "lower bounds" in worker.xcoms["migrate", "summary"]
 
@@ -106,6 +107,22 @@ def test_topics_that_match_the_job_s_pattern(
         worker.run(_migrate(job, control=control))
     worker.run(_migrate(job, control=control, subscribe_pattern="^orders$"))
     assert "does not know" not in worker.xcoms["migrate", "summary"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"allow": ["bound"]}, "allow names bound; give some of bounded, new_partitions"),
+        ({"sink": {"table": "t"}}, "sink has table; give a location"),
+        ({"options": {"give_upp": 1}}, "give_up"),
+    ],
+)
+def test_a_misspelt_word_is_refused(
+    worker: Worker, job: Job, settings: dict[str, Any], problem: str
+) -> None:
+    """Before anything is read."""
+    with pytest.raises(ConfigurationError, match=problem):
+        worker.run(_migrate(job, **settings))
 
 
 def test_a_place_that_is_taken(worker: Worker, job: Job) -> None:

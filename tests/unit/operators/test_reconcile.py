@@ -101,7 +101,7 @@ def test_the_job_is_given_files_and_no_secrets(
         "sasl.password": "hidden",
     }
     define(monkeypatch, "kafka_source", conn_type="kafka", extra=login)
-    task = reconcile(ranges=RANGES, sinks=[{"path": "/lake"}], py_files="own.py")
+    task = reconcile(scope={"ranges": RANGES}, sinks=[{"path": "/lake"}], py_files="own.py")
     request = json.loads(spark.file_of("--request"))
     assert request["partitions"][0]["source"] == ["1", "2"]
     assert request["sinks"][0]["path"] == "/lake"
@@ -140,7 +140,7 @@ def test_logins_are_sent_only_to_a_driver_elsewhere(
 ) -> None:
     """A driver on this machine reads them here: no staging area and no executor has a copy."""
     define(monkeypatch, "spark_default", conn_type="spark", extra=connection, host="yarn")
-    reconcile(ranges=RANGES, **settings)
+    reconcile(scope={"ranges": RANGES}, **settings)
     assert spark.sent == sent
 
 
@@ -159,7 +159,7 @@ def test_a_token_endpoint_is_allowed(
         }
         define(monkeypatch, f"kafka_{side}", conn_type="kafka", extra=login)
     conf = {"spark.driver.extraJavaOptions": "-Dx=y"}
-    task = reconcile(ranges=RANGES, conf=conf)
+    task = reconcile(scope={"ranges": RANGES}, conf=conf)
     urls = "https://source.invalid/token,https://target.invalid/token"
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={urls}"
     assert spark.conf["spark.driver.extraJavaOptions"] == f"-Dx=y {allowed}"
@@ -175,14 +175,14 @@ def test_record_keys_stay_out_of_the_xcom(
 ) -> None:
     """A key may be a person's name; whoever may see it says so."""
     spark.report["examples"] = [{"kind": "lost", "offset": "7", "key": "ann@example.com"}]
-    reconcile(ranges=RANGES, show_keys=show_keys)
+    reconcile(scope={"ranges": RANGES}, show_keys=show_keys)
     assert ("ann@example.com" in json.dumps(list(worker.xcoms.values()), default=str)) is show_keys
     assert '"offset": "7"' in json.dumps(list(worker.xcoms.values()), default=str)
 
 
 def test_what_is_pushed(spark: Spark, reconcile: Run, worker: Worker) -> None:
     """The report with its outcome, and beside it what people read."""
-    reconcile(ranges=RANGES)
+    reconcile(scope={"ranges": RANGES})
     pushed = {key: value for (_, key), value in worker.xcoms.items()}
     assert pushed["return_value"] == spark.report | {"outcome": "clean", "allowed": 0}
     assert pushed["summary"].startswith("CLEAN: ")
@@ -193,7 +193,7 @@ def test_a_loss_fails_the_task(spark: Spark, reconcile: Run, worker: Worker) -> 
     """The error names place and count; the report is pushed all the same."""
     spark.report = report(found("source-target", "lost", 3))
     with pytest.raises(ReconciliationError, match=r"orders\[0\]: 3 lost from source to target"):
-        reconcile(ranges=RANGES)
+        reconcile(scope={"ranges": RANGES})
     assert worker.xcoms["verify", "return_value"]["outcome"] == "failed"
 
 
@@ -210,13 +210,13 @@ def test_a_job_that_fails_says_why(
     """The job's own words, or where to look for them."""
     spark.fails, spark.report = True, left
     with pytest.raises(ReconciliationError, match=message):
-        reconcile(ranges=RANGES)
+        reconcile(scope={"ranges": RANGES})
 
 
 def test_topics_of_a_time(spark: Spark, reconcile: Run) -> None:
     """All partitions of a topic are compared, in milliseconds since 1970."""
     times = {"start_time": "2026-11-21T08:00:00+00:00", "end_time": "2026-11-21T10:00:00+01:00"}
-    reconcile(topics=["orders"], **times)
+    reconcile(scope={"topics": ["orders"], **times})
     request = json.loads(spark.file_of("--request"))
     assert [each["partition"] for each in request["partitions"]] == [0, 1, 2, 3]
     assert request["time"] == [1_795_248_000_000, 1_795_251_600_000]
@@ -229,29 +229,48 @@ def test_a_cluster_that_is_gone_is_not_asked(
     clusters.source.is_running = False
     properties = "/etc/kafka/target.properties"
     reconcile(
-        topics=["orders"], read=["target"], sinks=[{"path": "/a"}], target_properties=properties
+        scope={"topics": ["orders"], "read": ["target"]},
+        sinks=[{"path": "/a"}],
+        properties={"target": properties},
     )
     assert spark.arguments[-2:] == ["--target-properties", properties]
     assert list(spark.files) == ["mm2-reconcile-request.json"]
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("scope", "message"),
     [
         ({}, "give one of plan, ranges and topics; given: none"),
         ({"ranges": RANGES, "topics": ["orders"]}, "given: ranges, topics"),
         ({"ranges": RANGES, "read": ["source"]}, "give source and target, or one of them and"),
         ({"ranges": RANGES, "read": ["sink", "source"]}, "read is"),
-        ({"plan": "{}"}, "this release can't read plan"),
+        ({"range": {}}, "scope has 'range'; did you mean ranges"),
+        ({"topics": ["orders"], "records_before": -1}, "records_before is -1"),
         ({"topics": ["nothing"]}, "has no topic nothing"),
         ({"topics": ["orders"], "start_time": "2026-11-21T08:00:00"}, "start_time is"),
         ({"topics": ["orders"], "start_time": "2026-11-21T08:00:00Z"}, "end_time is None"),
     ],
 )
 def test_settings_that_contradict_are_refused(
-    spark: Spark, reconcile: Run, settings: dict[str, Any], message: str
+    spark: Spark, reconcile: Run, scope: dict[str, Any], message: str
 ) -> None:
     """What can't be compared is said before Spark is started."""
+    with pytest.raises(ConfigurationError, match=message):
+        reconcile(scope=scope)
+    assert not spark.arguments
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"plan": "{}"}, "this release can't read plan"),
+        ({"scope": {"topics": ["a"]}, "properties": {"sourc": "/a"}}, "properties has 'sourc'"),
+    ],
+)
+def test_settings_that_are_wrong_are_refused(
+    spark: Spark, reconcile: Run, settings: dict[str, Any], message: str
+) -> None:
+    """Likewise."""
     with pytest.raises(ConfigurationError, match=message):
         reconcile(**settings)
     assert not spark.arguments
@@ -262,12 +281,14 @@ def test_each_setting_may_be_a_template(spark: Spark, reconcile: Run, worker: Wo
     worker.conf = {"from": "3", "folder": "/lake", "mm2": "mm2_default"}
     reconcile(
         mm2_conn_id="{{ dag_run.conf.mm2 }}",
-        ranges={side: {"orders": {"0": ["{{ dag_run.conf.from }}", "9"]}} for side in RANGES},
+        scope={
+            "ranges": {each: {"orders": {"0": ["{{ dag_run.conf.from }}", "9"]}} for each in RANGES}
+        },
         sinks=[{"path": "{{ dag_run.conf.folder }}/{{ run_id }}"}],
     )
     request = json.loads(spark.file_of("--request"))
     assert request["partitions"][0]["target"] == ["3", "9"]
     assert request["sinks"][0]["path"] == "/lake/manual__1"
-    own = {"report", "plan", "committed", "topics", "start_time", "end_time", "kafka"}
+    own = {"report", "plan", "scope", "kafka", "properties"}
     assert own <= set(ReconcileOperator.template_fields)
     assert set(SparkSubmitOperator.template_fields) <= set(ReconcileOperator.template_fields)

@@ -1,6 +1,7 @@
 """ReportFailoverOperator: what it writes, where, and when it fails."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,171 +9,101 @@ import pytest
 from airflow.providers.common.compat.sdk import DAG, AirflowFailException
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
-from upath import UPath
 
+from airflow_mm2_offsets.moves.journal import Event
+from airflow_mm2_offsets.operators.handover import TriggerTargetDagOperator
 from airflow_mm2_offsets.operators.report import ReportFailoverOperator
-from airflow_mm2_offsets.spark.fence import mark_moved, new_fence
-from airflow_mm2_offsets.spark.lock import LockPlaces, acquire_lock, new_lock, read_lock
-from airflow_mm2_offsets.spark.stopping import begin_stop
-from tests.unit.operators.spark_job import Job
-from tests.unit.operators.worker import Worker
+from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
+from tests.unit.operators.mover import WAITS, Mover
 
-RUN = "failover:manual__1"
 SECONDS = 1.5 if hasattr(RuntimeTaskInstance, "get_task_breadcrumbs") else None
 """What the worker says a task took; Airflow 3.1 can't be asked."""
-MOVED = {
-    **dict.fromkeys(("check", "stop_source", "submit_target", "wait_started"), "success"),
-    "roll_back": "skipped",
-}
+MOVED = dict.fromkeys(("check", "stop_source", "start_target", "wait_started"), "success")
 
 
-@pytest.fixture
-def job(tmp_path: Path, worker: Worker) -> Job:
-    job = Job(tmp_path / "job", 4, 6)
-    worker.conf = {"folder": str(job.folder)}
-    acquire_lock(_places(job), new_lock(RUN, "planned"))
-    begin_stop(str(job.control), new_fence(RUN, "the target"))
-    return job
-
-
-def _places(job: Job) -> LockPlaces:
-    target = UPath(job.folder / "target" / "checkpoint")
-    return LockPlaces(source=UPath(job.checkpoint), target=target)
-
-
-def _task(**settings: Any) -> ReportFailoverOperator:
-    folder = "{{ dag_run.conf.folder }}"
-    with DAG("failover", schedule=None):
-        task = ReportFailoverOperator(
-            task_id="report",
-            **{
-                "checkpoint": f"{folder}/checkpoint",
-                "control": f"{folder}/control",
-                "target_checkpoint": f"{folder}/target/checkpoint",
-                "reports": f"{folder}/reports",
-                "source_folder": folder,
-                **settings,
-            },
-        )
+def _report(mover: Mover, states: dict[str, str] = MOVED, **settings: Any) -> dict[str, Any]:
+    """Run the task after others; return its report."""
+    mover.worker.states = states
+    task = mover.task(ReportFailoverOperator, reports=str(mover.folder / "reports"), **settings)
+    assert isinstance(task.dag, DAG)
+    with task.dag:
         for each in MOVED:
             EmptyOperator(task_id=each) >> task
-    return task
+    mover.worker.run(task)
+    report: dict[str, Any] = mover.worker.xcoms[task.task_id, "return_value"]
+    return report
 
 
-def _written(job: Job) -> dict[str, Any]:
-    (path,) = (job.folder / "reports").glob("failover__manual__1.*.json")
-    return dict(json.loads(path.read_text()))
+def _failed(mover: Mover, match: str, **states: str) -> dict[str, Any]:
+    with pytest.raises(AirflowFailException, match=match):
+        _report(mover, MOVED | states)
+    report: dict[str, Any] = mover.worker.xcoms["ReportFailoverOperator", "return_value"]
+    return report
 
 
-def test_no_login_of_a_location_is_reported(worker: Worker, job: Job) -> None:
-    """Neither in XCom nor in the files nor in the summary, whichever task it came from."""
-    worker.states = MOVED
-    folder = "sftp://etl:hunter2@host/orders"
-    intents = [f"mark the job as moved to {folder}"]
-    stopped = {"proof": "asserted", "error": f"{folder} is out of reach"}
-    worker.run(_task(source_folder=folder, target_folder=folder, stopped=stopped, intents=intents))
-    shown = [
-        str(worker.xcoms),
-        *(path.read_text() for path in job.folder.rglob("*.*") if path.is_file()),
-    ]
-    assert "sftp://etl:***@host/orders" in shown[0]
-    assert not [each for each in shown if "hunter2" in each]
-
-
-def test_a_failover_that_moved_the_job(worker: Worker, job: Job) -> None:
-    """One document in XCom and storage, the summary in both, and the lock is released."""
-    worker.states = MOVED
-    mark_moved(str(job.control), RUN, "the target")
+def test_a_job_that_was_moved(mover: Mover) -> None:
+    """One document in XCom and storage, the summary in both; a retry writes the same files."""
+    mover.until_start(mover.source.folder)
+    mover.run(TriggerTargetDagOperator)
+    mover.begin(Path(mover.job.homes[1].folder), 9, 6, 3, 2)
+    mover.run(SparkStartedSensor, **WAITS)
     for _ in range(2):
-        assert worker.run(_task(stopped={"proof": "acknowledged"})).type == "SucceedTask"
-    report = worker.xcoms["report", "return_value"]
-    assert {**_written(job), "files": report["files"]} == report
-    assert (report["outcome"], report["mode"], report["failed"]) == ("moved", "planned", [])
-    assert (report["stopped"], report["plan"], report["started"]) == (
-        {"proof": "acknowledged"},
-        None,
-        None,
-    )
+        report = _report(mover)
+    (path,) = (mover.folder / "reports").glob("failover__manual__1.*.json")
+    written = json.loads(path.read_text())
+    assert {**written, "files": report["files"], "remarks": []} == report
+    assert (report["outcome"], report["failed"]) == ("moved", [])
     assert report["run"]["run_id"] == "manual__1"
     assert [step["task_id"] for step in report["steps"]] == [*MOVED]
     assert report["steps"][0] == {"task_id": "check", "state": "success", "seconds": SECONDS}
-    assert report["remarks"] == []
-    (summary,) = (job.folder / "reports").glob("*.md")
-    assert summary.read_text() == worker.xcoms["report", "summary"]
-    assert read_lock(UPath(job.checkpoint)) is None
+    (summary,) = (mover.folder / "reports").glob("*.md")
+    assert summary.read_text() == mover.worker.xcoms["ReportFailoverOperator", "summary"]
 
 
-def test_a_failover_that_failed(worker: Worker, job: Job) -> None:
-    """The task fails for good with the failed task's name, and the report is there all the same."""
-    worker.states = {**MOVED, "submit_target": "failed", "wait_started": "upstream_failed"}
-    with pytest.raises(AirflowFailException, match=r"failed in submit_target \(failed_before_hand"):
-        worker.run(_task())
-    assert worker.xcoms["report", "return_value"]["failed"] == ["submit_target"]
-    assert _written(job)["next"][0].startswith("The job has stopped, and no job runs on the target")
-    # The job has stopped and may still be moved by this run.
-    assert read_lock(UPath(job.checkpoint)) is not None
-    mark_moved(str(job.control), RUN, "the target")
-    with pytest.raises(AirflowFailException, match="failed_after_handover"):
-        worker.run(_task())
+def test_a_move_that_failed_after_its_hand_over_is_not_taken_back(mover: Mover) -> None:
+    """The task fails for good with the failed task's name, and says where the job may run."""
+    mover.until_start(mover.source.folder)
+    mover.run(TriggerTargetDagOperator)
+    report = _failed(mover, r"failed in wait_started \(handed over\)", wait_started="failed")
+    assert (report["failed"], report["rollback"]) == (["wait_started"], None)
+    assert report["next"][0].startswith("orders was handed over to target")
+    assert mover.entries()[-1].event is Event.HAND_OVER
 
 
-def test_a_job_without_a_fence_stays_moved(worker: Worker, job: Job) -> None:
-    """Its lock says so to the next failover."""
-    worker.states = MOVED
-    worker.run(_task(control=None, target_folder="s3://us/orders"))
-    lock = read_lock(UPath(job.checkpoint))
-    assert lock is not None
-    assert lock.moved_to == "s3://us/orders"
-
-
-def test_missing_parts_are_remarks(
-    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
+def test_a_move_that_can_not_be_taken_back_now_is_told(
+    mover: Mover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A storage or an Airflow that does not answer fails no report."""
-    del job
+    """The job stops at this moment: without a report nobody would know what to do."""
+    stopping = {"stopping": mover.steps.ask().request_id, "interval": 1.0}
+    mover.source.beat(2, **stopping)
+    monkeypatch.setattr(time, "sleep", lambda _: mover.source.beat(3, **stopping))
+    report = _failed(mover, r"failed in stop_source \(stopping\)", stop_source="failed")
+    assert report["rollback"] is None
+    assert "The move was not taken back: " in report["remarks"][0]
+    assert "is stopping at this moment: clear this task once it has" in report["remarks"][0]
+    mover.source.beat(4, **{**stopping, "ended": True})
+    report = _failed(mover, r"failed in stop_source \(given up\)", stop_source="failed")
+    assert report["rollback"]["job"] == "stopped"
+
+
+def test_a_job_of_which_nothing_is_known(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A storage or an Airflow that does not answer is a remark, and fails no report."""
 
     def fail(_: object) -> None:
         raise KeyError("gone")
 
     monkeypatch.setattr("airflow_mm2_offsets.operators.report.steps_of", fail)
-    worker.run(_task(checkpoint="bad://x", target_checkpoint="bad://y", reports="bad://z"))
-    report = worker.xcoms["report", "return_value"]
+    report = mover.run(ReportFailoverOperator, reports="bad://z")
     assert report["files"] == []
-    text = " ".join(report["remarks"])
-    for part in (
-        "the states of the tasks: KeyError",
-        "the fence or claim",
-        "the lock: ",
-        "only in",
-    ):
-        assert part in text
+    assert "the states of the tasks: KeyError" in report["remarks"][0]
+    assert "the report is only in XCom: bad://z" in report["remarks"][1]
 
 
-def test_a_dry_run(worker: Worker, job: Job) -> None:
-    """Its intents are listed; a task that was skipped has none."""
-    del job
-    worker.states = dict.fromkeys(MOVED, "skipped")
-    intents = [{"intent": "It would stop the job."}, None, "It would translate."]
-    worker.run(_task(intents=intents, reports="None"))
-    report = worker.xcoms["report", "return_value"]
-    assert report["intents"] == ["It would stop the job.", "It would translate."]
-    assert report["outcome"] == "dry_run"
-
-
-def test_a_fence_that_stands_is_a_job_that_has_stopped(worker: Worker, job: Job) -> None:
-    """The stop was answered too late for its task: the job does not run, whatever the states say.
-
-    The report must not call it a job that runs on; and its lock stays.
-    """
-    worker.states = {"check": "success", "stop_source": "failed", "roll_back": "success"}
-    with pytest.raises(AirflowFailException, match=r"\(failed_before_handover\)"):
-        worker.run(_task(rollback={"done": "kept", "next": "Nothing was undone."}))
-    assert read_lock(UPath(job.checkpoint)) is not None
-
-
-def test_a_hand_over_that_nobody_can_look_up_may_have_been(worker: Worker, job: Job) -> None:
-    """Nobody is told that no job runs on the target where fence and claim can't be read."""
-    del job
-    worker.states = {**MOVED, "wait_started": "failed"}
-    with pytest.raises(AirflowFailException, match=r"\(failed_after_handover\)"):
-        worker.run(_task(target_checkpoint="bad://y"))
+def test_no_login_is_reported(mover: Mover) -> None:
+    """Neither in XCom nor in the files, whichever task it came from."""
+    error = "sftp://etl:hunter2@host/orders is out of reach"
+    _report(mover, results={"mine": {"error": error}})
+    shown = [str(mover.worker.xcoms)]
+    shown += [path.read_text() for path in mover.folder.rglob("reports/*")]
+    assert "sftp://etl:***@host/orders" in shown[0]
+    assert not [each for each in shown if "hunter2" in each]

@@ -11,11 +11,19 @@ from airflow.providers.common.compat.sdk import DAG
 from upath import UPath
 
 from airflow_mm2_offsets.core.ids import ClusterIds, PairIds
-from airflow_mm2_offsets.errors import CheckpointError, ConfigurationError, HandoverError
+from airflow_mm2_offsets.errors import (
+    CheckpointError,
+    HandoverError,
+    PositionError,
+)
+from airflow_mm2_offsets.moves.fences import Fence, raise_fence
+from airflow_mm2_offsets.moves.journal import FenceState
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
+from airflow_mm2_offsets.operators.handover import TriggerTargetDagOperator
 from airflow_mm2_offsets.operators.save_positions import SaveSparkPositionsOperator
+from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
+from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
-from airflow_mm2_offsets.spark.fence import Fence, FenceState
 from airflow_mm2_offsets.spark.saved_positions import (
     SavedPositions,
     read_saved_positions,
@@ -23,6 +31,7 @@ from airflow_mm2_offsets.spark.saved_positions import (
     saved_positions_path,
 )
 from tests.unit.operators.clusters import Clusters, impatient
+from tests.unit.operators.mover import WAITS, Mover
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker
 from tests.unit.spark import checkpoints
@@ -41,19 +50,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "saved"
 
 
-def _save(worker: Worker, job: Job, folder: Path, **settings: Any) -> str:
+def _save(worker: Worker, job: Job, folder: Path, **more: str) -> dict[str, Any]:
+    """Save the positions of a job with one home; ``more`` are further homes."""
+    homes = {"source": str(job.folder), **more}
     with DAG("archive", schedule=None):
-        task = SaveSparkPositionsOperator(
-            task_id="save", **{"checkpoint": str(job.checkpoint), "save_to": str(folder)} | settings
-        )
-    state: str = worker.run(task).state
-    return state
+        of_job = {"name": "orders", "homes": homes, "saved_positions": str(folder)}
+        worker.run(SaveSparkPositionsOperator(task_id="save", job=of_job))
+    saved: dict[str, Any] = worker.xcoms["save", "return_value"]
+    return saved
 
 
 def _read(worker: Worker, job: Job, **settings: Any) -> dict[str, Any]:
     with DAG("failover", schedule=None):
         task = ReadSparkCheckpointOperator(
-            task_id="read", **{"checkpoint": str(job.checkpoint), "mode": "disaster"} | settings
+            task_id="read", **{"checkpoint": str(job.checkpoint), "policy": "disaster"} | settings
         )
     worker.run(task)
     read: dict[str, Any] = worker.xcoms["read", "return_value"]
@@ -100,11 +110,11 @@ def test_a_damaged_checkpoint_is_an_error_that_names_the_choice(
 
 
 def test_only_a_disaster_takes_saved_positions(worker: Worker, job: Job, folder: Path) -> None:
-    """In every other mode a lost checkpoint is an error, as before."""
+    """By every other policy a lost checkpoint is an error, as before."""
     _save(worker, job, folder)
     shutil.rmtree(job.checkpoint)
     with pytest.raises(CheckpointError, match=r"metadata: is missing; .* Spark query$"):
-        _read(worker, job, saved_positions=str(folder), mode="planned")
+        _read(worker, job, saved_positions=str(folder), policy="planned")
 
 
 def test_the_users_word_is_the_last_resort(worker: Worker, job: Job, folder: Path) -> None:
@@ -117,9 +127,9 @@ def test_the_users_word_is_the_last_resort(worker: Worker, job: Job, folder: Pat
     # The job may have gone on since: the forecast needs a time.
     assert datetime.now(UTC) - datetime.fromisoformat(read["as_of"]) < timedelta(minutes=1)
     told = AT.isoformat()
-    assert _read(worker, job, positions_as_of=told, **given)["as_of"] == told
-    with pytest.raises(ConfigurationError, match="positions_as_of is 'yesterday'"):
-        _read(worker, job, positions_as_of="yesterday", **given)
+    assert _read(worker, job, positions={**given, "as_of": told})["as_of"] == told
+    with pytest.raises(PositionError, match="task read: positions: as_of is 'yesterday'"):
+        _read(worker, job, positions={**given, "as_of": "yesterday"})
     with pytest.raises(CheckpointError, match="give saved_positions, the folder that"):
         _read(worker, job)
     with pytest.raises(CheckpointError, match="there are no saved positions of the checkpoint"):
@@ -146,43 +156,79 @@ def test_positions_of_another_query_are_refused(worker: Worker, job: Job, folder
         _read(worker, job, saved_positions=str(folder), control=str(job.control))
 
 
-def test_positions_of_a_moved_job_are_neither_saved_nor_used(
-    worker: Worker, job: Job, folder: Path
-) -> None:
-    """A fence of another run says that the job reads another cluster since."""
-    _save(worker, job, folder)
-    before = [path.read_text() for path in folder.iterdir()]
-    fence = Fence(request_id="other", moved_to="us", at=AT, state=FenceState.MOVED)
-    _raise_fence(job, fence)
-    assert _save(worker, job, folder, control=str(job.control)) == "skipped"
-    assert [path.read_text() for path in folder.iterdir()] == before
-    shutil.rmtree(job.checkpoint)
-    with pytest.raises(CheckpointError, match="was moved to us by 'other'"):
-        _read(worker, job, saved_positions=str(folder), control=str(job.control))
+def test_a_job_whose_journal_is_lost_is_not_saved(worker: Worker, job: Job, folder: Path) -> None:
+    """A fence says that the job reads another cluster since, and the journal is gone."""
+    fence = Fence(
+        number=7,
+        home=str(job.folder),
+        state=FenceState.MOVED,
+        request_id="other#3",
+        moved_to="us",
+        at=AT,
+        journal="elsewhere",
+    )
+    raise_fence(UPath(job.control), fence)
+    with pytest.raises(HandoverError, match=r"job orders has no journal in .*: restore it"):
+        _save(worker, job, folder)
+    assert not folder.exists()
 
 
-def _raise_fence(job: Job, fence: Fence) -> None:
-    values = {
-        "request_id": fence.request_id,
-        "moved_to": fence.moved_to,
-        "at": fence.at.isoformat(),
-        "state": fence.state.value,
-    }
-    (job.control / "fence.json").write_text(json.dumps(values))
+class TestJob:
+    """A job is read where its journal says that it is."""
 
+    @pytest.fixture
+    def mover(self, mover: Mover, folder: Path) -> Mover:
+        """A job whose positions are saved."""
+        mover.more = {"saved_positions": str(folder)}
+        return mover
 
-def test_no_checkpoint_is_no_task(worker: Worker, job: Job, folder: Path) -> None:
-    """The example DAG has the task for everybody, and most leave its param empty."""
-    assert _save(worker, job, folder, checkpoint="") == "skipped"
+    def _save(self, mover: Mover) -> dict[str, Any]:
+        with DAG("archive", schedule=None):
+            task = SaveSparkPositionsOperator(task_id="save", job=mover.job)
+        mover.worker.run(task)
+        return mover.worker.xcoms.get(("save", "return_value")) or {}
+
+    def test_each_home_has_a_file(self, mover: Mover, folder: Path) -> None:
+        """Where it was, and where it was moved to; a disaster there takes the latter."""
+        assert self._save(mover)["positions"] == {
+            "orders": {"0": "4", "1": "6", "2": "3", "3": "2"}
+        }
+        mover.until_start(mover.source.folder)
+        mover.run(TriggerTargetDagOperator)
+        west = Path(mover.job.homes[1].folder)
+        mover.begin(west, 9, 6, 3, 2)
+        mover.run(SparkStartedSensor, **WAITS)
+        saved = self._save(mover)
+        assert saved["positions"] == {"orders": {"0": "9", "1": "6", "2": "3", "3": "2"}}
+        assert len([*folder.iterdir()]) == 2
+        shutil.rmtree(west / "checkpoint")
+        Job.at(west).beat(2, lease=0.01)
+        mover.worker.run_id, mover.policy = "manual__2", "disaster"
+        mover.more["heartbeat_timeout"] = 0.05
+        stop = {"quiet_period": 0.05, "poll_interval": 0.02, "deferrable": True, "timeout": 5}
+        read = mover.run(StopSparkStreamingOperator, **stop)
+        assert (read["origin"], read["positions"]) == (
+            "saved",
+            '{"orders":{"0":9,"1":6,"2":3,"3":2}}',
+        )
+
+    def test_a_job_that_saves_none(self, mover: Mover) -> None:
+        """The example DAG has the task for everybody."""
+        mover.more = {}
+        assert self._save(mover) == {}
 
 
 def test_ids_are_compared_before_positions_count(
     worker: Worker, job: Job, folder: Path, clusters: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A topic that was recreated on the target since is refused; a lost source is not asked."""
+    """A topic that was recreated on the target since is refused; a lost source is not asked.
+
+    What an earlier task has read is compared as what was saved.
+    """
     clusters.connect(monkeypatch)
     impatient(monkeypatch)
-    _save(worker, job, folder, mm2_conn_id="mm2_default")
+    given = _read(worker, job, mm2_conn_id="mm2_default")
+    _save(worker, job, folder, target=f"{job.folder}-target")
     shutil.rmtree(job.checkpoint)
     clusters.source.is_running = False
     settings = {"saved_positions": str(folder), "mm2_conn_id": "mm2_default"}
@@ -190,8 +236,9 @@ def test_ids_are_compared_before_positions_count(
     assert read["clusters"]["source"]["cluster_id"] == clusters.source.cluster_id
     clusters.target.delete_topic("orders")
     clusters.target.create_topic("orders", partitions=4)
-    with pytest.raises(HandoverError, match=r"clusters\.target\.topic_ids\.orders"):
-        _read(worker, job, **settings)
+    for stands_in in ({"saved_positions": str(folder)}, {"positions": given}):
+        with pytest.raises(HandoverError, match=r"clusters\.target\.topic_ids\.orders"):
+            _read(worker, job, mm2_conn_id="mm2_default", **stands_in)
 
 
 def _save_at(

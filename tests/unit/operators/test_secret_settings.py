@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import DAG, BaseOperator
+from airflow.providers.common.compat.sdk import DAG
 from airflow.sdk.execution_time.comms import SetRenderedFields
 
-from airflow_mm2_offsets.errors import ConnectError
+from airflow_mm2_offsets.connectors.description import ConnectorKind, MirrorDescription
+from airflow_mm2_offsets.errors import ConfigurationError, ConnectError
 from airflow_mm2_offsets.operators.connector_states import SetConnectorStateOperator
 from airflow_mm2_offsets.operators.connectors import ApplyMirrorMakerOperator
 from airflow_mm2_offsets.planning.checks import find_problems
@@ -51,12 +52,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return fields
 
 
-def apply(**settings: Any) -> BaseOperator:
-    """Return a task that shows what differs in the source connector."""
-    with DAG("mirror", schedule=None):
-        return ApplyMirrorMakerOperator(
-            task_id="apply", topics=["orders"], kinds=["source"], is_dry_run=True, **settings
-        )
+MIRROR: dict[str, Any] = {"topics": ["orders"], "kinds": ["source"]}
 
 
 def test_rendered_fields_show_stars(
@@ -64,33 +60,77 @@ def test_rendered_fields_show_stars(
 ) -> None:
     """Connect gets the secrets, Airflow's database does not; a second try, neither."""
     mm2.source.create_topic(mm2.pair.syncs_topic, partitions=1)
+    settings = {**SECRETS, JAAS: "{{ dag_run.conf.jaas }}", **PLAIN}
     with DAG("mirror", schedule=None):
         task = ApplyMirrorMakerOperator(
-            task_id="apply",
-            topics=["orders"],
-            kinds=["source"],
-            settings={**SECRETS, JAAS: "{{ dag_run.conf.jaas }}", **PLAIN},
-            poll_interval=0.01,
+            task_id="apply", mirror={**MIRROR, "settings": settings}, poll_interval=0.01
         )
     for number in (1, 2):
         worker.conf = {"jaas": f"x required password=hunter2-{number};"}
         worker.run(task)
         assert mm2.connect.others["mm2-source"].config[JAAS] == worker.conf["jaas"]
-    assert [each["settings"] for each in stored] == [STARS] * 2
+    assert [each["mirror"] for each in stored] == [{**MIRROR, "settings": STARS}] * 2
     assert "hunter2" not in json.dumps(stored)
 
 
-@pytest.mark.parametrize("field", ApplyMirrorMakerOperator.secret_fields)
-def test_each_field_of_settings_shows_stars(
-    worker: Worker, mm2: Mm2Simulation, stored: list[dict[str, Any]], field: str
+@pytest.mark.parametrize("as_value", [False, True])
+@pytest.mark.parametrize("kind", [None, *ConnectorKind])
+def test_settings_of_each_connector_show_stars(
+    worker: Worker,
+    mm2: Mm2Simulation,
+    stored: list[dict[str, Any]],
+    kind: ConnectorKind | None,
+    *,
+    as_value: bool,
 ) -> None:
-    """A reference is shown, a field without settings stays as it is."""
+    """A reference is shown, and all that is no setting; however the description is given."""
     assert mm2.connect.is_running
     reference = {"target.cluster.sasl.jaas.config": "${file:/x:y}"}
-    worker.run(apply(**{field: {**SECRETS, **PLAIN, **reference}}))
-    others = set(ApplyMirrorMakerOperator.secret_fields) - {field}
-    assert stored[0][field] == STARS | reference
-    assert {stored[0][other] for other in others} == {None}
+    settings = {**SECRETS, **PLAIN, **reference}
+    own = {"settings": settings} if kind is None else {"settings_of": {kind.value: settings}}
+    mirror: Any = {**MIRROR, **own}
+    with DAG("mirror", schedule=None):
+        task = ApplyMirrorMakerOperator(
+            task_id="apply",
+            mirror=MirrorDescription.from_json(mirror) if as_value else mirror,
+            is_dry_run=True,
+        )
+    worker.run(task)
+    shown = STARS | reference
+    if as_value:
+        shown = {name: str(value) for name, value in shown.items()}
+    field = stored[0]["mirror"]
+    assert (field["settings"] if kind is None else field["settings_of"][kind]) == shown
+    assert (field["topics"], field["kinds"]) == (["orders"], ["source"])
+    assert "hunter2" not in json.dumps(stored)
+
+
+@pytest.mark.parametrize(
+    "mirror",
+    [
+        {**MIRROR, "setings": SECRETS},
+        {**MIRROR, "settings": str(SECRETS)},
+        {**MIRROR, "settings_off": {"source": SECRETS}},
+        {**MIRROR, "settings_of": {"source": str(SECRETS)}},
+        {**MIRROR, "settings_of": {"sauce": SECRETS}},
+        str(SECRETS),
+    ],
+)
+def test_a_wrong_description_shows_no_secret(
+    worker: Worker,
+    mm2: Mm2Simulation,
+    stored: list[dict[str, Any]],
+    capfd: pytest.CaptureFixture[str],
+    mirror: Any,  # noqa: ANN401 - of many kinds
+) -> None:
+    """Airflow stores the field before the task refuses it."""
+    assert mm2.connect.is_running
+    with DAG("mirror", schedule=None):
+        task = ApplyMirrorMakerOperator(task_id="apply", mirror=mirror)
+    with pytest.raises(ConfigurationError, match=r"^task apply: mirror: ") as caught:
+        worker.run(task)
+    assert stored
+    assert "hunter2" not in f"{json.dumps(stored)} {caught.value} {''.join(capfd.readouterr())}"
 
 
 def test_a_mapped_task_shows_stars(
@@ -98,12 +138,12 @@ def test_a_mapped_task_shows_stars(
 ) -> None:
     """Airflow renders it by another way."""
     with DAG("mirror", schedule=None):
-        task = ApplyMirrorMakerOperator.partial(
-            task_id="apply", topics=["orders"], kinds=["source"], is_dry_run=True
-        ).expand(settings=[{**SECRETS, **PLAIN}])
+        task = ApplyMirrorMakerOperator.partial(task_id="apply", is_dry_run=True).expand(
+            mirror=[{**MIRROR, "settings": {**SECRETS, **PLAIN}}]
+        )
     worker.map_index = 0
-    worker.run(task)  # type: ignore[arg-type]
-    assert [each["settings"] for each in stored] == [STARS]
+    worker.run(task)
+    assert [each["mirror"]["settings"] for each in stored] == [STARS]
     assert mm2.connect.is_running
 
 

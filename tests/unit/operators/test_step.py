@@ -10,6 +10,7 @@ from airflow.sdk.execution_time.comms import DeferTask
 
 import airflow_mm2_offsets
 from airflow_mm2_offsets.errors import CheckpointError
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.observability import metrics
 from airflow_mm2_offsets.operators import step as operators_step
 from airflow_mm2_offsets.operators.checkpoint import ReadSparkCheckpointOperator
@@ -32,7 +33,7 @@ def exporter(monkeypatch: pytest.MonkeyPatch) -> Exporter:
 
 
 def _started(folder: Path, **settings: Any) -> SparkStartedSensor:
-    with DAG("failover", schedule=None, params={"mode": "planned"}):
+    with DAG("failover", schedule=None, params={"policy": "planned"}):
         return SparkStartedSensor(
             task_id="wait",
             checkpoint=str(folder / "checkpoint"),
@@ -55,7 +56,7 @@ def test_a_plan_has_its_run_and_its_numbers(
     worker.run(translate(positions={"orders": {"0": "4"}}))
     assert plan_of(worker).run_id == worker.run_id
     exact, *_ = exporter.tags("positions")
-    known = {"dag_id": "failover", "conn_id": "mm2_default", "mode": "planned"}
+    known = {"dag_id": "failover", "conn_id": "mm2_default", "policy": "none"}
     assert exact == known | {"status": "exact"}
 
 
@@ -66,7 +67,7 @@ def test_a_sensor_that_pokes_is_one_step(
     checkpoints.simple(tmp_path / "checkpoint")
     worker.run(_started(tmp_path, mode="poke", deferrable=False))
     assert exporter.tags("step_seconds") == [
-        {"dag_id": "failover", "mode": "planned", "step": "wait"}
+        {"dag_id": "failover", "policy": "planned", "step": "wait"}
     ]
 
 
@@ -119,16 +120,15 @@ def test_a_sensor_that_is_rescheduled_counts_from_its_first_look(
 def test_a_stop_is_one_step_too(worker: Worker, tmp_path: Path, exporter: Exporter) -> None:
     """An error in its resumed part is counted once, by its class."""
     with DAG("failover", schedule=None):
-        task = StopSparkStreamingOperator(
-            task_id="stop_source", checkpoint=str(tmp_path), control=str(tmp_path / "control")
-        )
+        job = SparkJob(name="orders", homes=(Home(cluster="east", folder=str(tmp_path)),))
+        task = StopSparkStreamingOperator(task_id="stop_source", job=job)
     resumed = DeferTask.model_construct(next_method="execute_complete", next_kwargs={})
     with pytest.raises(Exception, match="waited 600 s"):
         worker.run(task, after=resumed, event={"timeout": "no answer"})
     (tags,) = exporter.tags("errors")
     assert tags == {
         "dag_id": "failover",
-        "mode": "planned",
+        "policy": "none",
         "step": "stop_source",
         "kind": "StopError",
     }

@@ -2,19 +2,22 @@
 
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 from upath import UPath
 
-from airflow_mm2_offsets.errors import ConfigurationError, StopError
-from airflow_mm2_offsets.spark import stopping
-from airflow_mm2_offsets.spark.control_files import write_object
-from airflow_mm2_offsets.spark.fence import Fence, mark_moved, read_fence
-from airflow_mm2_offsets.triggers.stop import withdraw
+from airflow_mm2_offsets.core.policy import DISASTER, PLANNED, Policy
+from airflow_mm2_offsets.errors import ConfigurationError, LockedError, StopError
+from airflow_mm2_offsets.moves.journal import Event, FenceState, State
+from airflow_mm2_offsets.moves.move import Mover, job_at
+from airflow_mm2_offsets.operators.stop import silence_of
+from airflow_mm2_offsets.triggers.stop import withdrawal_line
 from tests.unit.operators.spark_job import Job
-from tests.unit.operators.stops import REQUEST_ID, stop_task
+from tests.unit.operators.stops import JOB, REQUEST_ID, step_task, stop_task
 from tests.unit.operators.worker import Worker, events, rebuild
 
 try:
@@ -28,176 +31,235 @@ def job(tmp_path: Path) -> Job:
     return Job(tmp_path, 4, 6)
 
 
-def _written(job: Job) -> tuple[int, int]:
-    """Return what changes when the request is written again; reading it changes neither."""
-    found = (job.control / "stop-request.json").stat()
-    return found.st_ino, found.st_mtime_ns
+def _runs_on(job: Job) -> bool:
+    """Return whether the job may run here, and nobody moves it."""
+    fence = job.fence()
+    return (
+        fence is not None
+        and fence.state is FenceState.OPEN
+        and (job.entries()[-1].state is State.HOME)
+    )
+
+
+def _finish(worker: Worker, deferred: Any, **settings: Any) -> Any:  # noqa: ANN401 - Airflow's
+    (event,) = events(rebuild(deferred))
+    worker.run(stop_task(**settings), after=deferred, event=event)
+    return worker.xcoms["stop", "return_value"]
 
 
 def test_a_stop_from_request_to_proof(worker: Worker, job: Job) -> None:
-    """Deferred, polled as the triggerer does and resumed, the task returns the job's answer."""
+    """Deferred, polled as the triggerer does and resumed, the task returns proof and positions."""
     worker.conf = {"folder": str(job.folder)}
     deferred = worker.run(stop_task())
     assert deferred.classpath == "airflow_mm2_offsets.triggers.stop.SparkStoppedTrigger"
     assert job.requested_stop() == REQUEST_ID
     job.acknowledge()
     began = time.monotonic()
-    (event,) = events(rebuild(deferred))
+    result = _finish(worker, deferred)
     assert time.monotonic() - began >= 0.05
-    assert worker.run(stop_task(), after=deferred, event=event).type == "SucceedTask"
-    assert worker.xcoms == {
-        ("stop", "return_value"): {
+    assert (
+        result.items()
+        >= {
             "request_id": REQUEST_ID,
             "application_id": "app-1",
             "batch_id": 0,
             "clean": True,
             "error": None,
             "proof": "acknowledged",
-        }
-    }
+            "positions": '{"orders":{"0":4,"1":6}}',
+            "pending": None,
+        }.items()
+    )
+    last = job.entries()[-1]
+    assert (last.event, last.state, last.facts) == (Event.PROVE, State.STOPPED, result)
+    # From now on no driver starts here, until somebody moves the job on.
+    assert job.requested_stop() == REQUEST_ID
 
 
 def test_a_retry_asks_once(worker: Worker, job: Job) -> None:
-    """Run again before and after the answer, the task leaves the request as it was written."""
+    """Before the answer each try notes only its own deadline; after the proof it adds nothing."""
     worker.conf = {"folder": str(job.folder)}
-    worker.run(stop_task())
-    written = _written(job)
-    worker.run(stop_task())
+    for timeout in (600, 1200):
+        deferred = worker.run(stop_task(timeout=timeout))
+    asked, *waits = job.entries()
+    assert (asked.event, job.requested_stop()) == (Event.ASK, REQUEST_ID)
+    assert [each.event for each in waits] == [Event.NOTE, Event.NOTE]
+    assert all({*each.facts} == {"waits_for", "until"} for each in waits)
     job.acknowledge()
-    deferred = worker.run(stop_task())
-    assert _written(job) == written
-    (event,) = events(rebuild(deferred))
-    assert event["result"]["request_id"] == REQUEST_ID
-
-
-def test_the_fence_stands_before_the_job_is_asked_and_after_it_has_stopped(
-    worker: Worker, job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A driver that is started again in between finds it; it names the run and the target."""
-    worker.conf = {"folder": str(job.folder)}
-    before: list[Fence | None] = []
-
-    def note(path: UPath, values: dict[str, object]) -> None:
-        before.append(read_fence(str(job.control)))
-        write_object(path, values)
-
-    monkeypatch.setattr(stopping, "write_object", note)
-    task = stop_task(moved_to="{{ dag_run.conf.folder }}/target")
-    deferred = worker.run(task)
-    (fence,) = before
-    assert fence is not None
-    assert (fence.request_id, fence.moved_to) == (REQUEST_ID, f"{job.folder}/target")
-    job.acknowledge()
-    (event,) = events(rebuild(deferred))
-    worker.run(task, after=deferred, event=event)
-    assert read_fence(str(job.control)) == fence
+    first = _finish(worker, deferred)
+    entries = job.entries()
+    assert [each.event for each in entries[3:]] == [Event.PROVE]
+    again = _finish(worker, worker.run(stop_task()))
+    assert (again, job.entries()) == (first, entries)
 
 
 def test_a_task_that_is_killed_withdraws_its_stop(worker: Worker, job: Job) -> None:
     """Marked failed, cleared or ended while it runs or is deferred: the job runs on untouched."""
     worker.conf = {"folder": str(job.folder)}
-    task = stop_task(control=str(job.control), request_id=REQUEST_ID)
-    deferred = worker.run(task)
-    task.on_kill()
-    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
-    deferred = worker.run(task)
-    assert job.requested_stop() == REQUEST_ID
+    deferred = worker.run(stop_task())
     asyncio.run(rebuild(deferred).on_kill())
-    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
+    assert _runs_on(job)
     # The trigger that another try left behind does not wait for an answer that can't come.
     (event,) = events(rebuild(deferred))
     assert f"the stop '{REQUEST_ID}' was withdrawn" in event["error"]["message"]
+    assert [each.event for each in job.entries()] == [Event.ASK, Event.NOTE, Event.WITHDRAW]
+    worker.run(stop_task())
+    assert job.requested_stop() == "failover:manual__1#4"
 
 
 def test_a_kill_that_lacks_its_connection_is_not_retried(worker: Worker, job: Job) -> None:
     """The wrong setting shows only after the wait; it fails the task at once all the same."""
     worker.conf = {"folder": str(job.folder)}
-    task = stop_task(kill_after=0.0, spark_conn_id="nowhere")
-    deferred = worker.run(task)
-    (event,) = events(rebuild(deferred))
+    home = {"folder": str(job.folder), "spark_conn_id": "nowhere"}
+    of_job = {"kill_after": 0.0, "homes": {"east": home}}
+    deferred = worker.run(stop_task(job=of_job))
     with pytest.raises(ConfigurationError) as caught:
-        worker.run(task, after=deferred, event=event)
+        _finish(worker, deferred, job=of_job)
     assert isinstance(caught.value, AirflowFailException)
-    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
+    assert _runs_on(job)
 
 
 def test_airflows_own_limit_withdraws_the_stop_too(worker: Worker, job: Job) -> None:
     """The triggerer was down all the time, so Airflow calls no method but resume_execution."""
     worker.conf = {"folder": str(job.folder)}
-    task = stop_task(control=str(job.control), request_id=REQUEST_ID)
-    worker.run(task)
+    deferred = worker.run(stop_task())
+    limit = deferred.model_copy(
+        update={"next_method": "__fail__", "next_kwargs": {"error": "the triggerer is gone"}}
+    )
     with pytest.raises(TaskDeferralError):
-        task.resume_execution("__fail__", {"error": "the triggerer is gone"}, {})
-    assert (job.requested_stop(), read_fence(str(job.control))) == (None, None)
+        worker.run(stop_task(), after=limit, event=None)
+    assert _runs_on(job)
 
 
 def test_a_job_that_stopped_before_its_stop_was_withdrawn_stays_fenced(
     worker: Worker, job: Job
 ) -> None:
-    """The log says that it HAS stopped, and how to let it run again."""
+    """It is asked again: the journal says that the job does not run."""
     worker.conf = {"folder": str(job.folder)}
-    task = stop_task(control=str(job.control), request_id=REQUEST_ID)
-    worker.run(task)
+    deferred = worker.run(stop_task())
     job.acknowledge()
-    line = withdraw(task)
-    assert "the job HAS stopped, or is about to, and its fence stands" in line
-    assert f"fence lift {job.control} --request-id '{REQUEST_ID}'" in line
-    assert read_fence(str(job.control)) is not None
+    asyncio.run(rebuild(deferred).on_kill())
+    assert job.requested_stop() == REQUEST_ID
+    assert _finish(worker, worker.run(stop_task()))["proof"] == "acknowledged"
 
 
 def test_a_new_run_gets_over_a_job_that_a_failed_one_has_stopped(worker: Worker, job: Job) -> None:
     """The earlier answer is the proof where nothing has followed; the fence is the new run's."""
     worker.conf = {"folder": str(job.folder)}
-    worker.run(stop_task())
-    job.acknowledge(queries=[job.query_answer(0)])
-    worker.run_id = "manual__2"
     deferred = worker.run(stop_task())
-    (event,) = events(rebuild(deferred))
-    worker.run(stop_task(), after=deferred, event=event)
-    result = worker.xcoms["stop", "return_value"]
-    assert (result["request_id"], result["proof"]) == ("failover:manual__2", "acknowledged")
+    job.acknowledge(queries=[job.query_answer(0)])
+    _finish(worker, deferred)
+    worker.run_id = "manual__2"
+    result = _finish(worker, worker.run(stop_task()))
+    assert (result["request_id"], result["proof"]) == ("failover:manual__2#4", "acknowledged")
     assert (result["batch_id"], result["clean"]) == (0, True)
-    fence = read_fence(str(job.control))
-    assert fence is not None
-    assert fence.request_id == "failover:manual__2"
-    # The first one, cleared, can't hand over what is not its own any more.
-    with pytest.raises(StopError, match="the fence is not of 'failover:manual__1'"):
-        mark_moved(str(job.control), REQUEST_ID, "the target")
+    assert job.requested_stop() == "failover:manual__2#4"
 
 
-def test_a_job_that_another_run_has_moved_is_not_moved_again(worker: Worker, job: Job) -> None:
+@pytest.mark.parametrize("state", ["running", "queued"])
+def test_the_job_of_a_run_that_has_not_ended_is_left_alone(
+    worker: Worker, job: Job, state: str
+) -> None:
     """The second run fails before it asks anything, and names the first."""
     worker.conf = {"folder": str(job.folder)}
-    deferred = worker.run(stop_task())
-    job.acknowledge(queries=[job.query_answer(0)])
-    (event,) = events(rebuild(deferred))
-    worker.run(stop_task(), after=deferred, event=event)
-    mark_moved(str(job.control), REQUEST_ID, "s3://lake/target")
+    worker.run(stop_task())
+    worker.triggered["failover", "manual__1"] = {}
+    worker.run_states["failover", "manual__1"] = state
     worker.run_id = "manual__2"
-    with pytest.raises(StopError, match=f"was moved to s3://lake/target by '{REQUEST_ID}'"):
+    with pytest.raises(LockedError, match="failover:manual__1"):
         worker.run(stop_task())
     assert job.requested_stop() == REQUEST_ID
 
 
-def test_the_request_can_be_named(worker: Worker, job: Job) -> None:
-    """A request id of one's own is rendered and used."""
-    worker.conf = {"folder": str(job.folder), "id": "by hand"}
-    worker.run(stop_task(request_id="{{ dag_run.conf.id }}"))
-    assert job.requested_stop() == "by hand"
-
-
-def test_another_open_request_is_not_overwritten(worker: Worker, job: Job) -> None:
-    """Of two failovers of one job the second fails, and says which one is under way."""
+@pytest.mark.parametrize("state", ["failed", "success"])
+def test_the_job_of_a_run_that_has_ended_is_taken_over(
+    worker: Worker, job: Job, state: str
+) -> None:
+    """Killed in mid-stop, it leaves nothing that anybody has to delete."""
     worker.conf = {"folder": str(job.folder)}
     worker.run(stop_task())
+    worker.triggered["failover", "manual__1"] = {}
+    worker.run_states["failover", "manual__1"] = state
     worker.run_id = "manual__2"
-    with pytest.raises(StopError, match=f"the stop '{REQUEST_ID}' is open"):
+    worker.run(stop_task())
+    assert job.requested_stop() == "failover:manual__2#3"
+
+
+def test_a_folder_where_no_job_has_run_is_refused(worker: Worker, tmp_path: Path) -> None:
+    """Nothing waits for a job that can't answer."""
+    worker.conf = {"folder": str(tmp_path / "nowhere")}
+    with pytest.raises(StopError, match="no job has ever run"):
         worker.run(stop_task())
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_stop_that_can_not_be_withdrawn_is_told(worker: Worker, job: Job) -> None:
+    """Nobody believes then that the job runs on."""
+    worker.conf = {"folder": str(job.folder)}
+    worker.run(stop_task())
+    (job.control / "driver.json").write_text("[]")
+    mover = Mover(job_at(str(job.folder), UPath), "failover:manual__1", PLANNED, UPath)
+    assert "can't be withdrawn, so it may stop later: " in withdrawal_line(mover, REQUEST_ID)
     assert job.requested_stop() == REQUEST_ID
 
 
-def test_a_control_location_that_no_job_has_is_refused(worker: Worker, tmp_path: Path) -> None:
-    """Nothing waits for a job that can't answer."""
-    worker.conf = {"folder": str(tmp_path)}
-    with pytest.raises(StopError, match="no job has ever run with this control location"):
-        worker.run(stop_task())
+def test_move_or_job(worker: Worker, job: Job) -> None:
+    """One of them, and not both."""
+    worker.conf = {"folder": str(job.folder)}
+    for task in (step_task(None), stop_task(move={"job": "orders"})):
+        with pytest.raises(ConfigurationError, match=r"^task stop: move or job: .*; give one of"):
+            worker.run(task)
+
+
+def test_a_declared_job_is_stopped_where_it_is(worker: Worker, job: Job) -> None:
+    """A job with another home is not moved there: the next run moves it on."""
+    worker.conf = {"folder": str(job.folder)}
+    homes = {**JOB["homes"], "west": f"{job.folder}/west"}
+    deferred = worker.run(stop_task(job={"homes": homes}))
+    job.acknowledge()
+    assert _finish(worker, deferred, job={"homes": homes})["proof"] == "acknowledged"
+    asked, *_, proved = job.entries()
+    assert (asked.target, proved.state) == (None, State.STOPPED)
+    assert not (job.folder / "west").exists()
+
+
+def test_a_wrong_job_is_refused(worker: Worker, job: Job) -> None:
+    """The field and the nearest word are named, and the task."""
+    worker.conf = {"folder": str(job.folder)}
+    with pytest.raises(ConfigurationError, match=r"^task stop: .*'kill_aftr' .*kill_after\?$"):
+        worker.run(stop_task(job={"kill_aftr": 5}))
+    assert job.requested_stop() is None
+
+
+@pytest.mark.parametrize(
+    ("move", "problem"),
+    [
+        ({"job": "orders"}, "jobs_file"),
+        ({"job": "orders", "policy": "disater"}, "did you mean disaster"),
+        ({"job": "orders", "polcy": "planned"}, "did you mean policy"),
+        ({"policy": "planned"}, "give a MoveRequest"),
+        ("orders", "give a MoveRequest"),
+    ],
+)
+def test_a_wrong_move_is_refused(worker: Worker, move: Any, problem: str) -> None:  # noqa: ANN401
+    """The field and the nearest word are named."""
+    with pytest.raises(ConfigurationError, match=problem):
+        worker.run(step_task(move))
+
+
+@pytest.mark.parametrize(
+    ("policy", "said", "silence"),
+    [
+        (PLANNED, {}, None),
+        (DISASTER, {}, 60.0),
+        (DISASTER, {"heartbeat_timeout": 20.0}, 20.0),
+        (DISASTER, {"kill_after": 30.0}, None),
+        (DISASTER, {"kill_after": 90.0}, 60.0),
+    ],
+)
+def test_a_silent_driver_is_dead_in_a_disaster(
+    job: Job, policy: Policy, said: dict[str, float], silence: float | None
+) -> None:
+    """What the job says counts first; a kill that comes before the silence decides."""
+    declared = replace(job_at(str(job.folder), UPath), **said)  # type: ignore[arg-type]
+    assert silence_of(Mover(declared, "dag:run", policy, UPath)) == silence

@@ -60,8 +60,7 @@ def test_positions_are_taken_from_another_tasks_output(
         read = ReadSparkCheckpointOperator(task_id="read", checkpoint=str(tmp_path))
         task = TranslateOffsetsOperator(
             task_id="translate",
-            positions=read.output["positions"],  # type: ignore[index]
-            pending=read.output["pending"],  # type: ignore[index]
+            positions=read.output,  # type: ignore[arg-type]
         )
     worker.run(read)
     worker.run(task)
@@ -93,17 +92,17 @@ def _checkpoint(root: Path, pending: str | None) -> None:
 
 def test_without_positions_nothing_is_translated(worker: Worker) -> None:
     """The error names the task and what it wants."""
-    message = r"^task translate: give positions, checkpoint or both; neither is given$"
+    message = r"^task translate: give move, positions or checkpoint; none is given$"
     with pytest.raises(ConfigurationError, match=message):
         worker.run(translate())
-    assert not worker.xcoms
+    assert not worker.results
 
 
 def test_a_strategy_that_is_none_is_refused(worker: Worker) -> None:
     """The error names the value and the choices."""
-    message = "^strategy: 'fast' is not one of safe, linear, kafka$"
+    message = "strategy: 'fast' is not one of safe, linear, kafka"
     with pytest.raises(ConfigurationError, match=message):
-        worker.run(translate(positions=AT_4, strategy="fast"))
+        worker.run(translate(positions=AT_4, options={"strategy": "fast"}))
 
 
 def test_a_plan_that_may_lose_records_is_refused(
@@ -113,9 +112,13 @@ def test_a_plan_that_may_lose_records_is_refused(
     clusters.target.produce("orders", 0, RECORDS)
     clusters.sync(20, 20)
     path = tmp_path / "plan.json"
-    settings = {"positions": {"orders": {"0": 15}}, "strategy": "linear", "read_source": False}
+    task = translate(
+        positions={"orders": {"0": 15}},
+        options={"strategy": "linear", "read_source": False},
+        plan_path=str(path),
+    )
     with pytest.raises(TranslationRefusedError, match="strategy linear answers 20"):
-        worker.run(translate(**settings, plan_path=str(path)))
+        worker.run(task)
     assert worker.xcoms["translate", "return_value"]["verdict"] == "not_safe"
     assert ("translate", "starting_offsets") not in worker.xcoms
     assert not path.exists()
@@ -126,13 +129,15 @@ def test_each_templated_field_is_rendered(worker: Worker, tmp_path: Path) -> Non
     worker.conf = {"mm2": "mm2_default", "at": "4", "folder": str(tmp_path), "how": "kafka"}
     task = translate(
         mm2_conn_id="{{ dag_run.conf.mm2 }}",
-        positions={"orders": {"0": "{{ dag_run.conf.at }}"}},
-        pending='{"orders":{"0":{{ dag_run.conf.at }}}}',
+        positions={
+            "positions": {"orders": {"0": "{{ dag_run.conf.at }}"}},
+            "pending": '{"orders":{"0":{{ dag_run.conf.at }}}}',
+        },
         plan_path="{{ dag_run.conf.folder }}/{{ run_id }}.json",
-        strategy="{{ dag_run.conf.how }}",
+        options={"strategy": "{{ dag_run.conf.how }}"},
     )
     worker.run(task)
-    expected = {"mm2_conn_id", "positions", "pending", "checkpoint", "plan_path", "strategy"}
+    expected = {"mm2_conn_id", "positions", "checkpoint", "plan_path", "options"}
     assert expected <= set(task.template_fields)
     assert plan_of(worker).strategy == "kafka"
     assert (tmp_path / "manual__1.json").exists()
@@ -192,7 +197,7 @@ def test_a_fallback_is_taken_by_name_and_counted(
 ) -> None:
     """A refused partition starts where the user said; plan and summary say so and count it."""
     clusters.target.produce("orders", 1, RECORDS)
-    worker.run(translate(positions=UNMAPPED, on_unmapped=named))
+    worker.run(translate(positions=UNMAPPED, options={"on_unmapped": named}))
     pushed = worker.xcoms
     assert pushed["translate", "starting_offsets"] == f'{{"orders":{{"0":9,"1":{start}}}}}'
     plan = pushed["translate", "return_value"]
@@ -211,12 +216,15 @@ def test_a_fallback_by_time_needs_a_time(worker: Worker, clusters: Clusters) -> 
     clusters.target.produce("orders", 1, RECORDS)
     at_the_end = {"orders": {"0": 4, "1": 10}}
     with pytest.raises(ConfigurationError, match=r"no record at the position of orders\[1\]"):
-        worker.run(translate(positions=at_the_end, on_unmapped="timestamp"))
+        worker.run(translate(positions=at_the_end, options={"on_unmapped": "timestamp"}))
+    wrong = translate(
+        positions=AT_4, options={"on_unmapped": "timestamp", "unmapped_time": "yesterday"}
+    )
     with pytest.raises(ConfigurationError, match="unmapped_time: 'yesterday' is not a time"):
-        worker.run(translate(positions=AT_4, on_unmapped="timestamp", unmapped_time="yesterday"))
+        worker.run(wrong)
 
 
 def test_an_unknown_fallback_is_refused(worker: Worker) -> None:
     """A word that names no fallback is an error that lists those there are."""
     with pytest.raises(ConfigurationError, match="on_unmapped: 'nearest' is not one of fail, ear"):
-        worker.run(translate(positions=AT_4, on_unmapped="nearest"))
+        worker.run(translate(positions=AT_4, options={"on_unmapped": "nearest"}))

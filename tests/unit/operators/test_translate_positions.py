@@ -15,7 +15,6 @@ from tests.unit.operators.clusters import Clusters
 from tests.unit.operators.translate_task import plan_of, translate
 from tests.unit.operators.worker import Worker
 
-AT_4 = {"orders": {"0": 4}}
 pytestmark = pytest.mark.usefixtures("clusters")
 
 
@@ -40,9 +39,7 @@ def test_positions_that_were_noted_are_taken_with_their_ids(
         read: Any = dag_task(task_id="read", multiple_outputs=True)(
             lambda: note_positions(Mm2OffsetHook().get_conn(), {"orders": {0: 4, 1: 0, 2: 0, 3: 0}})
         )()
-        task = TranslateOffsetsOperator(
-            task_id="translate", positions=read["positions"], clusters=read["clusters"]
-        )
+        task = TranslateOffsetsOperator(task_id="translate", positions=read)
     clusters.copy_the_rest()
     worker.run(read.operator)
     worker.run(task)
@@ -76,10 +73,12 @@ def test_what_is_no_position_is_refused(
     """The error names task, argument, place and value; nothing is pushed."""
     with pytest.raises(PositionError, match=f"^task translate: positions: {problem}"):
         worker.run(translate(positions=positions))
-    assert not worker.xcoms
+    assert not worker.results
 
 
 def test_a_wrong_pending_batch_is_named(worker: Worker) -> None:
     """The error tells it from the positions."""
-    with pytest.raises(PositionError, match=r"^task translate: pending: orders\[0\]: -1 is not"):
-        worker.run(translate(positions=AT_4, pending={"orders": {"0": -1}}))
+    note = {"positions": '{"orders":{"0":4}}', "pending": {"orders": {"0": -1}}}
+    said = r"^task translate: positions: pending: orders\[0\]: -1 is not"
+    with pytest.raises(PositionError, match=said):
+        worker.run(translate(positions=note))

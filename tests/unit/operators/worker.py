@@ -14,6 +14,7 @@ from airflow.models.trigger import Trigger
 from airflow.providers.common.compat.module_loading import import_string
 from airflow.providers.common.compat.sdk import BaseOperator, DagRunState
 from airflow.sdk.api.datamodels._generated import DagRun, TIRunContext
+from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import (
     DagRunStateResult,
@@ -50,6 +51,7 @@ except ImportError:  # before Airflow 3.2
 
     encode = BaseSerialization.serialize  # type: ignore[assignment]
 
+from airflow_mm2_offsets.operators.links import PROBLEM
 from airflow_mm2_offsets.triggers.polling import PollingTrigger
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -81,6 +83,11 @@ class Worker:
     """The end of the first look of a task in reschedule mode."""
     try_id: UUID | None = None
     """Of the task's last try: Airflow keeps it when a deferred task goes on."""
+
+    @property
+    def results(self) -> dict[tuple[str, str], Any]:
+        """All XComs but the messages of failed tasks: a task that fails keeps its own."""
+        return {place: value for place, value in self.xcoms.items() if place[1] != PROBLEM}
 
     def send(self, msg: object) -> object:
         """Answer one message of the task."""
@@ -147,7 +154,12 @@ class Worker:
             )
         return DagResult.model_construct(dag_id=dag_id, is_paused=self.paused[dag_id])
 
-    def run(self, task: BaseOperator, after: DeferTask | None = None, event: Any = None) -> Any:  # noqa: ANN401 - of many kinds
+    def run(
+        self,
+        task: BaseOperator | MappedOperator,
+        after: DeferTask | None = None,
+        event: Any = None,  # noqa: ANN401 - of many kinds
+    ) -> Any:  # noqa: ANN401 - of many kinds
         """Run a task; return the message that ends this run of it.
 
         Args:
@@ -179,7 +191,9 @@ class Worker:
             raise error
         return message
 
-    def _instance(self, task: BaseOperator, resumed: Mapping[str, Any]) -> RuntimeTaskInstance:
+    def _instance(
+        self, task: BaseOperator | MappedOperator, resumed: Mapping[str, Any]
+    ) -> RuntimeTaskInstance:
         dag_run = DagRun.model_validate(
             {
                 "dag_id": task.dag_id,

@@ -14,7 +14,7 @@ from airflow_mm2_offsets.archive import SyncArchive, incremental_read
 from airflow_mm2_offsets.archive.update import archive_syncs
 from airflow_mm2_offsets.core import FailoverPlan, SyncsLocation, TopicPartition
 from airflow_mm2_offsets.core.forecast import FailoverForecast, ForecastRequest
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import DISASTER
 from airflow_mm2_offsets.planning import forecast, lost_parts
 from airflow_mm2_offsets.planning.forecast import forecast_failover
 from airflow_mm2_offsets.planning.options import PlanOptions
@@ -111,7 +111,7 @@ def world(seed: int, folder: Path, location: SyncsLocation) -> Iterator[World]:
 
 def _forecast(made: World, plan: FailoverPlan, **request: object) -> FailoverForecast:
     about = ForecastRequest(
-        mode=FailoverMode.DISASTER,
+        policy=DISASTER,
         plan_digest=plan.to_json()["digest"],
         **request,  # type: ignore[arg-type]
     )

@@ -18,7 +18,7 @@ from airflow_mm2_offsets.core import (
     Translation,
 )
 from airflow_mm2_offsets.core.forecast import ForecastRequest
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import DISASTER
 from airflow_mm2_offsets.core.summary import summarize
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.kafka.syncs import read_syncs
@@ -210,7 +210,7 @@ def test_the_forecast_of_a_disaster_counts_the_transaction_in_flight() -> None:
     answer = plan.partitions[0].translation
     assert (answer.basis, answer.target) == (Basis.OPEN_TRANSACTION, 8)
     assert "loses up to 2 offsets" in answer.reason
-    request = ForecastRequest(mode=FailoverMode.DISASTER, plan_digest=plan.to_json()["digest"])
+    request = ForecastRequest(policy=DISASTER, plan_digest=plan.to_json()["digest"])
     (line,) = forecast_failover(copies.pair, plan, request).partitions
     assert line.at_risk.at_most is None
     assert "at most 2 offsets of open transactions on the target are lost" in line.at_risk_basis

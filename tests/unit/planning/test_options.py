@@ -1,6 +1,7 @@
 """The options that operators, REST and the command line share."""
 
-import inspect
+import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,11 +30,41 @@ def test_rest_takes_every_option_with_its_default() -> None:
     assert shown == {name: each.metadata["explanation"] for name, each in PLAN_OPTIONS.items()}
 
 
-def test_the_operator_takes_every_option_with_its_default() -> None:
-    """Under the same name."""
-    arguments = inspect.signature(TranslateOffsetsOperator.__init__).parameters
-    defaults = {name: arguments[name].default for name in PLAN_OPTIONS}
-    assert parse_plan_options(defaults) == PlanOptions()
+@pytest.mark.parametrize("to_argument", [dict, json.dumps], ids=["mapping", "JSON"])
+def test_the_operator_takes_every_option_with_its_default(to_argument: Callable[..., Any]) -> None:
+    """Under the same name, in its one argument for them."""
+    defaults = {name: option.default for name, option in PLAN_OPTIONS.items()}
+    for options in (None, "", to_argument({}), to_argument(defaults)):
+        task = TranslateOffsetsOperator(task_id="translate", options=options)
+        assert task.parse_settings().options == PlanOptions()
+
+
+def test_the_operator_takes_every_option_with_another_value() -> None:
+    """Each value comes to the option of its name."""
+    options = {
+        "strategy": "linear",
+        "read_source": False,
+        "sole_writer": True,
+        "changed_records": True,
+        "max_evidence_bytes": 5,
+        "on_unmapped": "timestamp",
+        "unmapped_time": "2026-11-21T10:10:00+01:00",
+        "unmapped_margin": 1.5,
+        "give_up": 12,
+    }
+    assert options.keys() == PLAN_OPTIONS.keys()
+    task = TranslateOffsetsOperator(task_id="translate", options=options)
+    assert task.parse_settings().options == PlanOptions(
+        strategy=Strategy.LINEAR,
+        read_source=False,
+        sole_writer=True,
+        changed_records=True,
+        max_evidence_bytes=5,
+        on_unmapped=OnUnmapped.TIMESTAMP,
+        unmapped_time=datetime(2026, 11, 21, 9, 10, tzinfo=UTC),
+        unmapped_margin=1.5,
+        give_up=12,
+    )
 
 
 def test_texts_count_as_the_values_that_they_name() -> None:

@@ -14,7 +14,6 @@ from airflow_mm2_offsets.core.brief import brief_plan
 from airflow_mm2_offsets.errors import PlanError
 from airflow_mm2_offsets.planning.plan_file import read_plan, save_plan
 from airflow_mm2_offsets.planning.stored_plan import whole_plan
-from airflow_mm2_offsets.spark.rollback import set_plan_aside
 from tests.support.plans import plans
 from tests.unit.planning.test_plan_file import PLAN
 
@@ -43,18 +42,6 @@ def test_what_is_whole_reads_no_file() -> None:
     """A plan that XCom holds whole is returned as it is."""
     content = PLAN.to_json()
     assert whole_plan(content) is content
-
-
-def test_a_plan_that_a_roll_back_has_set_aside_is_found(path: UPath, brief: dict[str, Any]) -> None:
-    """The first roll-back's file, and that of a later one beside the plan of another stop."""
-    set_plan_aside(path)
-    assert not path.exists()
-    assert whole_plan(brief) == PLAN.to_json()
-    other = replace(PLAN, syncs_read=7)
-    save_plan(path, other)
-    assert whole_plan(brief) == PLAN.to_json()
-    set_plan_aside(path)
-    assert whole_plan(brief_plan(other.to_json(), str(path))) == other.to_json()
 
 
 @pytest.mark.parametrize(

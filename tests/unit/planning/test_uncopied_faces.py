@@ -7,8 +7,8 @@ import pytest
 from airflow_mm2_offsets.core import Basis, FailoverPlan, Status, summarize
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.forecast import CountRange, ForecastRequest
-from airflow_mm2_offsets.core.mode import FailoverMode
 from airflow_mm2_offsets.core.plan import Verdict
+from airflow_mm2_offsets.core.policy import DISASTER, POLICIES, Policy
 from airflow_mm2_offsets.core.uncopied import count_lacking
 from airflow_mm2_offsets.planning.checks import find_problems
 from airflow_mm2_offsets.planning.forecast import forecast_failover
@@ -40,12 +40,12 @@ def _plan(latest: Pair, options: PlanOptions = DEFAULT_OPTIONS) -> FailoverPlan:
     return plan_failover(latest.pair, {"orders": {0: POSITION}}, options=options)
 
 
-@pytest.mark.parametrize("mode", list(FailoverMode))
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=str)
 @pytest.mark.parametrize("give_up", [0, LOST])
-def test_a_forecast_counts_them_as_lost(latest: Pair, mode: FailoverMode, give_up: int) -> None:
+def test_a_forecast_counts_them_as_lost(latest: Pair, policy: Policy, give_up: int) -> None:
     """Whether they were given up or not, and whether the source stays or not."""
     plan = _plan(latest, PlanOptions(give_up=give_up))
-    request = ForecastRequest(mode=mode, plan_digest="")
+    request = ForecastRequest(policy=policy, plan_digest="")
     forecast = forecast_failover(latest.pair, plan, request)
     assert forecast.at_risk == CountRange(at_least=LOST, at_most=LOST)
     assert forecast.at_risk_seconds is None
@@ -60,7 +60,7 @@ def test_a_lost_source_may_have_held_them(latest: Pair) -> None:
     assert plan.verdict is Verdict.READY
     latest.source.is_running = False
     pair = replace(latest.pair, source=replace(latest.pair.source, timeout=0.02))
-    request = ForecastRequest(mode=FailoverMode.DISASTER, plan_digest="", max_rate=1.0)
+    request = ForecastRequest(policy=DISASTER, plan_digest="", max_rate=1.0)
     (line,) = forecast_failover(pair, plan, request).partitions
     assert f"at most {LOST} offsets" in line.at_risk_basis
 

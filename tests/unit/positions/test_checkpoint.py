@@ -13,20 +13,19 @@ from airflow_mm2_offsets.migration import MigrationOptions, migrate_checkpoint
 from airflow_mm2_offsets.positions.checkpoint import read_checkpoint_of
 from airflow_mm2_offsets.spark.checkpoint import read_checkpoint
 from airflow_mm2_offsets.spark.position_ids import note_ids
-from tests.support.foreign_checkpoints import NOTINGS, Noting, note_claim, note_cluster
+from tests.support.foreign_checkpoints import NOTINGS, Noting, note_cluster
 from tests.support.pairs import Pair
 from tests.unit.spark import checkpoints
 
 WITHOUT_A_PAIR = {
     "cli.checkpoints": "shows what is in the checkpoint",
     "migration": "reads its own copy",
-    "operators.checkpoint": "mm2_conn_id may be None",
+    "moves.handover": "compares it with what was read before",
     "operators.save_positions": "mm2_conn_id may be None",
-    "operators.restart_conf": "starts the same job again, where it ran",
     "positions.checkpoint": "compares it with the pair",
+    "positions.reading": "mm2_conn_id may be None",
     "readiness.job": "gives what lies beside it to checks of their own",
     "spark.answers": "compares it with the job's own answer",
-    "spark.handover": "compares it with what was read before",
     "triggers.checkpoint": "waits for the job that was started with it",
 }
 """Who reads a checkpoint without a pair of clusters, and why."""
@@ -82,10 +81,9 @@ def test_a_lost_source_does_not_hide_it(pair: Pair, checkpoint: Path, note: Noti
             read_checkpoint_of(pair.pair, str(checkpoint), ask_source=ask_source)
 
 
-@pytest.mark.parametrize("note", [note_cluster, note_claim])
-def test_a_third_cluster_is_refused_too(pair: Pair, checkpoint: Path, note: Noting) -> None:
+def test_a_third_cluster_is_refused_too(pair: Pair, checkpoint: Path) -> None:
     """Its id differs from the source's."""
-    note(checkpoint, Pair().source)
+    note_cluster(checkpoint, Pair().source)
     with pytest.raises(ForeignPositionsError):
         read_checkpoint_of(pair.pair, str(checkpoint))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from upath import UPath
 
-from airflow_mm2_offsets.core.mode import FailoverMode
+from airflow_mm2_offsets.core.policy import DISASTER, DRILL, PLANNED, Policy
 from airflow_mm2_offsets.core.readiness import ReadinessReport
 from airflow_mm2_offsets.core.readiness_names import CheckName
 from airflow_mm2_offsets.planning.options import PlanOptions
@@ -19,7 +19,6 @@ from tests.unit.readiness.ready_world import statuses, values
 from tests.unit.spark import checkpoints
 
 RECORDS = entries_of([numbered(number) for number in range(20)])
-WAITS = [FailoverMode.PLANNED, FailoverMode.DRILL, FailoverMode.FAILBACK]
 
 
 @pytest.fixture(autouse=True)
@@ -38,11 +37,11 @@ def _report(copies: Copies, folder: Path, position: int, **settings: Any) -> Rea
     return check_readiness(request)
 
 
-@pytest.mark.parametrize("mode", WAITS)
-def test_what_the_failover_waits_for_is_no_failure(tmp_path: Path, mode: FailoverMode) -> None:
+@pytest.mark.parametrize("policy", [PLANNED, DRILL])
+def test_what_the_failover_waits_for_is_no_failure(tmp_path: Path, policy: Policy) -> None:
     """The copy lags a little: the check says so; the translation itself still refuses it."""
     copies = Copies().fill(RECORDS, RECORDS[:15])
-    report = _report(copies, tmp_path, 18, mode=mode)
+    report = _report(copies, tmp_path, 18, policy=policy)
     assert report.problems == []
     (waiting,) = values(report, CheckName.TRANSLATION)
     assert "orders[0] at 18: 3 offsets before it are not copied" in waiting
@@ -63,13 +62,13 @@ def test_the_lag_decides(tmp_path: Path, limit: int, status: str) -> None:
 def test_a_disaster_waits_for_nothing(tmp_path: Path) -> None:
     """Nothing is copied any more: the refusal says what to set, and it helps."""
     copies = Copies().fill(RECORDS, RECORDS[:15])
-    report = _report(copies, tmp_path, 18, mode=FailoverMode.DISASTER)
+    report = _report(copies, tmp_path, 18, policy=DISASTER)
     (refused,) = values(report, CheckName.TRANSLATION)
     assert "above the target's end 15" in refused
     assert "set read_source=False" in refused
     assert statuses(report)[CheckName.TRANSLATION] == "failed"
     by_word = PlanOptions(read_source=False, sole_writer=True)
-    report = _report(copies, tmp_path, 18, mode=FailoverMode.DISASTER, plan_options=by_word)
+    report = _report(copies, tmp_path, 18, policy=DISASTER, plan_options=by_word)
     assert statuses(report)[CheckName.TRANSLATION] == "ok"
 
 
@@ -77,11 +76,9 @@ def test_a_way_home_waits_for_nothing(tmp_path: Path) -> None:
     """The cluster that the job leaves ends after home: what lies there is not copied back."""
     copies = Copies().fill(RECORDS[:15], RECORDS)
     home = copies.pair.exchanged()
-    report = _report(copies, tmp_path, 18, mode=FailoverMode.FAILBACK)
+    report = _report(copies, tmp_path, 18)
     assert statuses(report)[CheckName.TRANSLATION] == "failed"
-    request = ReadinessRequest(
-        find_pair=lambda: home, open=UPath, checkpoint=str(tmp_path), mode=FailoverMode.FAILBACK
-    )
+    request = ReadinessRequest(find_pair=lambda: home, open=UPath, checkpoint=str(tmp_path))
     report = check_readiness(request)
     assert statuses(report)[CheckName.TRANSLATION] == "failed"
     assert "is not copied back" in values(report, CheckName.TRANSLATION)[0]

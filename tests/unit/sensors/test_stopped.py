@@ -165,7 +165,7 @@ def test_without_a_cancel_silence_proves_nothing(worker: Worker, tmp_path: Path)
     with pytest.raises(ConfigurationError, match="no task before this one cancels the job"):
         _run(worker, _sensor(checkpoint, has_cancel=False))
     with pytest.raises(StopError, match="marked as success by hand"):
-        _run(worker, _sensor(checkpoint, cancelled_by="None"))
+        _run(worker, _sensor(checkpoint, cancel={"by": "None"}))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -175,7 +175,7 @@ def test_a_batch_after_the_cancel_is_of_another_driver(
 ) -> None:
     """A driver that was started since is idle now: the old cancel has not ended it."""
     checkpoint = _batches(tmp_path / "checkpoint", 10 + late)
-    sensor = _sensor(checkpoint, cancelled_by="c", cancelled_at="1800000010.0", **mode)
+    sensor = _sensor(checkpoint, cancel={"by": "c", "at": "1800000010.0"}, **mode)
     if not late:
         assert _run(worker, sensor)["proof"] == "silent"
         return
@@ -185,20 +185,18 @@ def test_a_batch_after_the_cancel_is_of_another_driver(
         _run(worker, sensor)
 
 
-def test_a_heartbeat_must_stand_still_too(tmp_path: Path) -> None:
-    """A job that has a control location beats while its topics are idle; its lease must be over."""
-    job = Job(tmp_path / "job", 4, 0, 0, 0)
-    trigger = CancelledJobTrigger(
-        checkpoint=str(job.checkpoint),
-        control=str(job.control),
-        quiet_period=0.001,
-        request_id="r",
-        cancelled_by="c",
-        deadline=1e12,
-        poll_interval=1,
-    )
-    assert "0 of 8 s" in trigger.poll().reason  # type: ignore[union-attr]
-    state = trigger._last_state  # noqa: SLF001 - what is compared
-    job.beat(2)
-    trigger.poll()
-    assert trigger._last_state != state  # noqa: SLF001
+@pytest.mark.parametrize(
+    ("cancel", "said"),
+    [
+        ({"by": "c", "when": 1}, r"cancel is {'by': 'c', 'when': 1}; give a mapping of by and at"),
+        ("c", r"cancel is 'c'; give a mapping of by and at"),
+        ({"by": "c", "at": "noon"}, r"cancel: at is 'noon'; give seconds"),
+    ],
+)
+def test_a_cancel_is_what_and_when(
+    worker: Worker, tmp_path: Path, cancel: object, said: str
+) -> None:
+    """A misspelt key is no cancel at an unknown time."""
+    checkpoint = checkpoints.simple(tmp_path / "checkpoint")
+    with pytest.raises(ConfigurationError, match=f"^task wait: {said}"):
+        _run(worker, _sensor(checkpoint, cancel=cancel))

@@ -1,15 +1,12 @@
 """Airflow's side of the stop control."""
 
 import json
-from pathlib import Path
 
 import pytest
 from upath import UPath
 
 from airflow_mm2_offsets.errors import CheckpointError, StopError
-from airflow_mm2_offsets.spark.closing import close_request
-from airflow_mm2_offsets.spark.control import StopProof, read_acknowledgement, read_driver
-from airflow_mm2_offsets.spark.stopping import request_stop
+from airflow_mm2_offsets.spark.control import read_acknowledgement, read_driver
 
 ANSWER = {
     "schema_version": 1,
@@ -33,45 +30,6 @@ DRIVER = {
 
 def _answer(control: UPath, **changes: object) -> None:
     (control / "stopped.json").write_text(json.dumps(ANSWER | changes))
-
-
-def _asked(control: UPath) -> str:
-    request = json.loads((control / "stop-request.json").read_text())
-    assert request["schema_version"] == 1
-    return str(request["request_id"])
-
-
-def test_a_request_is_written_once(control: UPath) -> None:
-    """The same id asks once: the second call leaves the file as it is, answered or not."""
-    request_stop(control, "stop-1")
-    written = (control / "stop-request.json").stat().st_mtime
-    request_stop(control, "stop-1")
-    _answer(control)
-    request_stop(control, "stop-1")
-
-    assert _asked(control) == "stop-1"
-    assert (control / "stop-request.json").stat().st_mtime == written
-    assert {path.name for path in control.iterdir()} == {"stop-request.json", "stopped.json"}
-
-
-def test_another_open_request_is_named(control: UPath) -> None:
-    """Two stops at once are a mistake, and the message says which was first."""
-    request_stop(control, "stop-1")
-    with pytest.raises(StopError, match="'stop-1' is open"):
-        request_stop(control, "stop-2")
-    assert _asked(control) == "stop-1"
-
-
-def test_an_answered_request_makes_room(control: UPath) -> None:
-    """After the answer another may ask, and the first never asks again."""
-    request_stop(control, "stop-1")
-    _answer(control)
-    request_stop(control, "stop-2")
-    assert _asked(control) == "stop-2"
-    assert read_acknowledgement(control, "stop-2") is None
-
-    with pytest.raises(StopError, match="'stop-1' was requested and answered before 'stop-2'"):
-        request_stop(control, "stop-1")
 
 
 def test_an_acknowledgement(control: UPath) -> None:
@@ -122,52 +80,6 @@ def test_a_driver_that_says_all(control: UPath) -> None:
         read_driver(control)
 
 
-def test_a_request_closed_in_the_place_of_the_dead(control: UPath) -> None:
-    """It is answered, so that it stops no later driver; the answer says that it is not a job's."""
-    (control / "driver.json").write_text(json.dumps(DRIVER))
-    request_stop(control, "stop-1")
-    close_request(control, "stop-1", StopProof.SILENT)
-    answer = read_acknowledgement(control, "stop-1")
-    assert answer is not None
-    assert (answer.proof, answer.clean, answer.application_id) == (StopProof.SILENT, False, "app-1")
-    request_stop(control, "stop-2")
-
-
-def test_a_location_that_can_not_be_written(tmp_path: Path) -> None:
-    """A request that nobody could read is not taken for one that was asked."""
-    control = UPath(tmp_path)
-    (control / "stop-request.json").mkdir()
-    with pytest.raises(StopError, match=r"stop-request\.json is out of reach: IsADirectoryError"):
-        request_stop(control, "stop-1")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"clean": "yes"},
-        {"batch_id": True},
-        {"offsets": {}},
-        {"application_id": None},
-        {"proof": "sworn"},
-        {"queries": ["q"]},
-        {"heartbeat": "1"},
-    ],
-)
-def test_an_answer_that_is_none_of_ours(control: UPath, change: dict[str, object]) -> None:
-    """A field of another kind is named with what the file holds."""
-    _answer(control, **change)
-    with pytest.raises(StopError, match=next(iter(change))):
-        read_acknowledgement(control, "stop-1")
-
-
-def test_a_request_that_is_none_of_ours(control: UPath) -> None:
-    """The error names a field that must hold a list and holds something else."""
-    request_stop(control, "stop-1")
-    (control / "stop-request.json").write_text('{"request_id": "stop-1", "earlier": 3}')
-    with pytest.raises(StopError, match="earlier is 3"):
-        request_stop(control, "stop-2")
-
-
 @pytest.mark.parametrize("text", ["{", "[]", "null"])
 def test_a_damaged_file(control: UPath, text: str) -> None:
     """What is no JSON object is named by its path."""
@@ -183,11 +95,7 @@ def test_two_sources_apart_in_the_answer(control: UPath) -> None:
         read_acknowledgement(control, "stop-1")
 
 
-def test_a_location_out_of_reach(tmp_path: Path) -> None:
-    """A location that doesn't exist, or on a storage nobody knows, is named."""
-    with pytest.raises(StopError, match=f"{tmp_path}/typo"):
-        request_stop(str(tmp_path / "typo"), "stop-1")
-    with pytest.raises(StopError, match="nosuch://control"):
-        request_stop("nosuch://control", "stop-1")
+def test_a_location_out_of_reach() -> None:
+    """A location on a storage that nobody knows is named."""
     with pytest.raises(StopError, match="nosuch://control"):
         read_driver("nosuch://control")

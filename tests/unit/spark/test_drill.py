@@ -12,7 +12,7 @@ from upath import UPath
 from airflow_mm2_offsets.errors import DrillError, Mm2OffsetsError
 from airflow_mm2_offsets.spark import drill
 from airflow_mm2_offsets.spark.drill import MARK, mark_drill, read_mark, remove_drill
-from airflow_mm2_offsets.storage import TreeEntry, remove_entry, write_text
+from airflow_mm2_offsets.storage import TreeEntry, create_new, remove_entry, write_text
 
 OWN, OTHER = "mm2_failover:drill__1", "mm2_failover:drill__2"
 Remove = Callable[[UPath, TreeEntry, type[Mm2OffsetsError]], None]
@@ -202,15 +202,31 @@ def test_a_damaged_mark_is_named(root: UPath, text: str) -> None:
 
 
 def test_of_two_drills_at_once_one_goes_on(root: UPath, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mark is read again after it was written."""
+    """The other one has marked the folder between the look and the mark."""
 
-    def write_both(path: UPath, text: str, error: type[Mm2OffsetsError]) -> None:
-        write_text(path, text, error)
-        write_text(path, json.dumps({**json.loads(text), "request_id": OTHER}), error)
+    def create_second(path: UPath, data: bytes, error: type[Mm2OffsetsError]) -> bool:
+        write_text(path, json.dumps({**json.loads(data), "request_id": OTHER}), error)
+        return create_new(path, data, error)
 
-    monkeypatch.setattr(drill, "write_text", write_both)
+    monkeypatch.setattr(drill, "create_new", create_second)
     with pytest.raises(DrillError, match="another drill has just marked"):
         mark_drill(root / "drill", OWN)
+    mark = read_mark(root / "drill")
+    assert mark is not None
+    assert mark.request_id == OTHER
+
+
+def test_of_two_tries_at_once_both_have_one_mark(
+    root: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that was lost goes on beside its retry."""
+
+    def create_second(path: UPath, data: bytes, error: type[Mm2OffsetsError]) -> bool:
+        write_text(path, json.dumps({**json.loads(data), "run_id": "first"}), error)
+        return create_new(path, data, error)
+
+    monkeypatch.setattr(drill, "create_new", create_second)
+    assert mark_drill(root / "drill", OWN, run_id="second").run_id == "first"
 
 
 NAMES = st.lists(

@@ -7,6 +7,7 @@ import pytest
 from airflow.providers.common.compat.module_loading import import_string
 
 from airflow_mm2_offsets.core import check_positions
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.triggers.cancelled import CancelledJobTrigger
 from airflow_mm2_offsets.triggers.checkpoint import SparkStartedTrigger
 from airflow_mm2_offsets.triggers.drill import DagRunEndedTrigger, DrillStoppedTrigger
@@ -15,6 +16,15 @@ from airflow_mm2_offsets.triggers.replication import ReplicatedTrigger
 from airflow_mm2_offsets.triggers.stop import SparkStoppedTrigger
 from tests.unit.triggers.times import TIMES
 
+JOB = SparkJob(
+    name="orders",
+    homes=(
+        Home(cluster="eu", folder="s3://eu/orders"),
+        Home(cluster="us", folder="s3://us/orders"),
+    ),
+    kill_after=60.0,
+)
+
 
 @pytest.mark.parametrize(
     "trigger",
@@ -22,9 +32,23 @@ from tests.unit.triggers.times import TIMES
         ReplicatedTrigger(mm2_conn_id="mm2", positions={"orders": {0: 2**53 + 1}}, **TIMES),
         SparkStartedTrigger(checkpoint="s3://a@b/c", starting_offsets=None, after_batch=7, **TIMES),
         SparkStartedTrigger(checkpoint="/c", starting_offsets='{"orders":{"0":1}}', **TIMES),
-        *(
-            kind(control="/a", checkpoint="/b", request_id="c", quiet_period=6.0, **TIMES)
-            for kind in (SparkStoppedTrigger, DrillStoppedTrigger)
+        SparkStoppedTrigger(
+            job=JOB.to_json(),
+            run_name="failover:manual__1",
+            policy="disaster",
+            folder="s3://us/orders/2",
+            request_id="failover:manual__1#7",
+            quiet_period=6.0,
+            heartbeat_timeout=30.0,
+            **TIMES,
+        ),
+        DrillStoppedTrigger(
+            folder="/drill",
+            spark_folder="",
+            request_id="drill",
+            quiet_period=6.0,
+            heartbeat_timeout=None,
+            **TIMES,
         ),
         CancelledJobTrigger(
             checkpoint="/b", quiet_period=6.0, request_id="c", cancelled_by="d", **TIMES
