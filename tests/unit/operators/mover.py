@@ -1,5 +1,6 @@
 """A job that is moved task by task, in memory: for the tests of operators and of DAGs."""
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.journal import Entry, FenceState, Journal
 from airflow_mm2_offsets.moves.request import MoveRequest
 from airflow_mm2_offsets.operators.check import CheckFailoverOperator
+from airflow_mm2_offsets.operators.handover import TriggerTargetDagOperator
 from airflow_mm2_offsets.operators.stop import StopSparkStreamingOperator
 from airflow_mm2_offsets.operators.translate import TranslateOffsetsOperator
+from airflow_mm2_offsets.sensors.checkpoint import SparkStartedSensor
 from airflow_mm2_offsets.sensors.replication import Mm2ReplicatedSensor
 from tests.unit.operators.spark_job import Job
 from tests.unit.operators.worker import Worker, events, rebuild
@@ -128,6 +131,18 @@ class Mover:
         self.stop(at)
         self.run(Mm2ReplicatedSensor, **WAITS)
         self.run(TranslateOffsetsOperator)
+
+    def arrive(self) -> Home:
+        """Hand the job over, let it begin at its new home, and return that."""
+        self.run(TriggerTargetDagOperator)
+        home = self.steps.find().there
+        assert home is not None
+        fence = read_fence(UPath(home.control))
+        assert fence is not None
+        starts = json.loads(str(fence.starting_offsets))["orders"]
+        self.begin(Path(home.folder), *starts.values())
+        self.run(SparkStartedSensor, **WAITS)
+        return home
 
     def begin(self, folder: Path, *offsets: int) -> None:
         """Let a job run at its new home, from the offsets that it was given."""

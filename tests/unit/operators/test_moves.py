@@ -1,6 +1,5 @@
 """A whole move, task by task, through the job's journal: there, home, and given up."""
 
-import json
 from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
@@ -114,10 +113,7 @@ def test_the_way_home_needs_no_folders_exchanged(mover: Mover, *, is_archived: b
         archive = SyncArchive(f"{mover.folder}/archive/{mover.job.mm2_conn_id}")
         archive_syncs(Mm2OffsetHook().get_conn(), archive)
     mover.until_start(mover.folder / "source")
-    mover.run(TriggerTargetDagOperator)
-    west = mover.job.homes[1]
-    mover.begin(Path(west.folder), 9, 6, 3, 2)
-    mover.run(SparkStartedSensor, **WAITS)
+    west = mover.arrive()
     mover.worker.run_id = "manual__2"
     mover.until_start(Path(west.folder))
     mover.run(TriggerTargetDagOperator)
@@ -141,14 +137,7 @@ def test_each_move_is_checked_by_its_own_direction(mover: Mover) -> None:
         (translation,) = (each for each in report["checks"] if each["name"] == "translation")
         assert translation["status"] == "ok"
         mover.until_start(Path(at.folder))
-        mover.run(TriggerTargetDagOperator)
-        there = mover.steps.find().there
-        assert there is not None
-        at, fence = there, read_fence(UPath(there.control))
-        assert fence is not None
-        starts = json.loads(str(fence.starting_offsets))["orders"]
-        mover.begin(Path(at.folder), *starts.values())
-        mover.run(SparkStartedSensor, **WAITS)
+        at = mover.arrive()
     assert at == mover.job.homes[1].stay(2)
 
 
@@ -158,10 +147,7 @@ def test_a_second_run_to_the_same_cluster_is_told_at_once(mover: Mover) -> None:
     Job.at(mover.folder / "source").beat(1, bootstrap_servers=["source:9092"])
     mover.run(CheckFailoverOperator)
     mover.until_start(mover.folder / "source")
-    mover.run(TriggerTargetDagOperator)
-    west = mover.job.homes[1]
-    mover.begin(Path(west.folder), 9, 6, 3, 2)
-    mover.run(SparkStartedSensor, **WAITS)
+    west = mover.arrive()
     mover.worker.run_id = "manual__2"
     assert f"job orders is already at {west}: there is nothing to move" in mover.problems()
 
