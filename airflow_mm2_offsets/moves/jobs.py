@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any, Final
 
+from airflow_mm2_offsets.core.times import parse_seconds
 from airflow_mm2_offsets.errors import ConfigurationError, did_you_mean
 from airflow_mm2_offsets.logins import without_login
 
@@ -253,24 +254,10 @@ class SparkJob:
             if name != "homes"
         }
         own |= {
-            name: _seconds(values["name"], name, values[name]) for name in _SECONDS & own.keys()
+            name: parse_seconds(f"job {values['name']}: {name}", values[name], setting=name)
+            for name in _SECONDS & own.keys()
         }
         return cls(homes=_homes(values["name"], values["homes"]), **own)
-
-
-def _seconds(job: object, name: str, value: object) -> float | None:
-    """Return a field that holds seconds; it may be text, as a template renders it."""
-    if value in (None, "", "None"):  # Jinja writes a value that is null as "None"
-        return None
-    try:
-        seconds = float(str(value))
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise ConfigurationError(
-            f"job {job}: {name} is {value!r}; give seconds, or None for never", setting=name
-        )
-    return seconds
 
 
 def _home_to_json(home: Home) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NoReturn
 
 from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperator, Context, conf
 
+from airflow_mm2_offsets.core.times import parse_seconds
 from airflow_mm2_offsets.errors import (
     ConfigurationError,
     Mm2OffsetsError,
@@ -64,17 +65,7 @@ class DeferrablePolling(BaseOperator):
 
     def parse_seconds(self, field: str, value: Any) -> float | None:  # noqa: ANN401 - of any kind
         """Return a value of seconds that a template may have rendered; see ``seconds``."""
-        if value in (None, "", "None"):  # Jinja writes a param that is null as "None"
-            return None
-        try:
-            seconds = float(value)
-        except (TypeError, ValueError):
-            seconds = -1.0
-        if not 0 <= seconds < float("inf"):
-            raise ConfigurationError(
-                f"task {self.task_id}: {field} is {value!r}; give seconds, or None for never"
-            )
-        return seconds
+        return parse_seconds(f"task {self.task_id}: {field}", value)
 
     def check_number(self, field: str) -> None:
         """Raise ConfigurationError where a field is not a number of seconds, from 0."""
