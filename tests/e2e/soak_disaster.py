@@ -1,4 +1,4 @@
-"""The source is lost at four random moments; ``make soak NAME=disaster``.
+"""The source is lost at two random moments; ``make soak NAME=disaster``.
 
 Each moment has clusters of its own. The report of each is kept beside the demo's.
 """
@@ -19,7 +19,7 @@ from tests.soaks import LONGEST, add_figures
 pytestmark = pytest.mark.timeout(LONGEST)
 
 SEED = random.randrange(10**6)  # noqa: S311 - moments
-MOMENTS = 4
+MOMENTS = 2
 BATCHES = 12.0
 """Seconds: more than two batches of the job, and two flushes of MirrorMaker 2's offsets."""
 REPORTS = BUILD / "soak-disaster"

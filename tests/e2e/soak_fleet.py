@@ -22,7 +22,7 @@ WAVES = 3
 def main() -> None:
     """Move a fleet, and print what it took."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--jobs", type=int, default=12)
+    parser.add_argument("--jobs", type=int, default=9)
     parser.add_argument("--at-once", type=int, default=5)
     parser.add_argument("--undisturbed", action="store_true")
     options = parser.parse_args()
@@ -68,10 +68,18 @@ def disturbed(stage: FleetStage, at_once: int) -> list[str]:
     outcomes = stage.outcomes(first)
     say(f"after the first run: {outcomes}")
     assert outcomes[stage.names[broken]] == "withdrawn"
-    assert all(stage.outcomes(first)[name] == "moved" for name in stage.names[:2])
+    assert {outcomes[name] for name in stage.names if wave_of(stage, name) == 1} == {"moved"}
+    assert {outcomes[name] for name in stage.names if wave_of(stage, name) == WAVES} == {
+        "not begun"
+    }
     stage.cluster.jobs[broken].is_deaf.clear()
     second = stage.trigger(at_once=at_once)
     assert stage.wait_end(second) == "success"
+    outcomes = stage.outcomes(second)
+    assert all(
+        outcomes[name] == "there already" for name in stage.names if wave_of(stage, name) == 1
+    )
+    assert outcomes[stage.names[broken]] == "moved"
     return [first, second]
 
 

@@ -63,7 +63,7 @@ def _start_again(demo: Demo, times: int) -> None:
         assert program.log.read_text().count(MOVED) == number
 
 
-@pytest.mark.parametrize(("moment", "starts"), [(_between_batches, 10), (_within_a_batch, 1)])
+@pytest.mark.parametrize(("moment", "starts"), [(_between_batches, 3), (_within_a_batch, 1)])
 def test_a_driver_that_was_paused_or_is_started_again_runs_no_batch(
     tmp_path: Path, moment: Callable[[Path], bool], starts: int
 ) -> None:
