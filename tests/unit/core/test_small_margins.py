@@ -64,7 +64,9 @@ def test_counting_needs_all_that_the_target_has() -> None:
     assert _counted(low=60, first=62) is None
 
 
-def _walked(copies: str, *, committed: int | None = 4, home_high: int = 5) -> ContentBounds:
+def _walked(
+    copies: str, *, committed: int | None = 4, home_high: int = 5, changed: bool = False
+) -> ContentBounds:
     """Return the bounds of a job that has read three copies; A holds a, x, b, x and c."""
     evidence = InverseEvidence(
         home=Watermarks(low=0, high=home_high),
@@ -73,6 +75,7 @@ def _walked(copies: str, *, committed: int | None = 4, home_high: int = 5) -> Co
         originals=SourceWindow(first=0, last=4, records=tuple(enumerate("axbxc"))),
         copies=RecordWindow(first=0, last=len(copies) - 1, records=tuple(enumerate(copies))),
         committed=committed,
+        changed_records=changed,
     )
     bounds = ContentBounds(low=1, high=5, basis=Basis.BETWEEN_SYNCS, read_from=0)
     return bound_by_content(bounds, 3, evidence)
@@ -86,6 +89,12 @@ def test_an_equal_record_that_was_read_ends_the_walk_home() -> None:
 def test_a_record_that_a_filter_dropped_does_not_end_the_walk_home() -> None:
     """No x was copied, and Connect has committed past both: only c is left to read."""
     assert _walked("aabc").low == 4
+
+
+def test_records_that_a_transform_changes_are_not_compared() -> None:
+    """A record that equals a changed one is no copy of it: the bounds stay those of the syncs."""
+    answer = _walked("aabc", changed=True)
+    assert (answer.low, answer.high, answer.basis) == (1, 5, Basis.BETWEEN_SYNCS)
 
 
 @pytest.mark.parametrize("committed", [None, 0, 5])
