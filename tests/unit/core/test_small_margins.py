@@ -18,7 +18,9 @@ from airflow_mm2_offsets.core import (
 )
 from airflow_mm2_offsets.core.bracket import SyncBracket, SyncPoint
 from airflow_mm2_offsets.core.counting import count_records
+from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import RecordWindow, SourceWindow
+from airflow_mm2_offsets.core.inverse import search_from
 from airflow_mm2_offsets.core.inverse_content import ContentBounds, bound_by_content
 from airflow_mm2_offsets.core.inverse_evidence import FirstMove, InverseEvidence
 
@@ -115,3 +117,19 @@ def test_the_walk_home_ends_at_the_next_sync() -> None:
     bounds = ContentBounds(low=0, high=3, basis=Basis.BETWEEN_SYNCS, read_from=0)
     assert bound_by_content(bounds, 3, evidence).low == 3
     assert bound_by_content(replace(bounds, next_sync=2), 3, evidence).low == 2
+
+
+@pytest.mark.parametrize(
+    ("syncs", "starts"),
+    [(PartitionSyncs([(5, 5), (10, 10), (20, 20)]), (11, 11)), (None, (2, 1))],
+)
+def test_the_way_home_reads_from_the_sync_before(
+    syncs: PartitionSyncs | None, starts: tuple[int, int]
+) -> None:
+    """On both clusters; without a sync from where the first plan has begun."""
+    evidence = InverseEvidence(
+        home=Watermarks(low=0, high=30),
+        away=Watermarks(low=0, high=30),
+        first=FirstMove(position=2, start=1),
+    )
+    assert search_from(syncs, 15, evidence) == starts
