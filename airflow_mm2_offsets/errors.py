@@ -206,6 +206,10 @@ class LockedError(HandoverError):
     """Another run works on the job, or has moved it."""
 
 
+class LostEntriesError(HandoverError):
+    """A fence comes from an entry that the job's journal does not have: the journal lost some."""
+
+
 class ApprovalError(Mm2OffsetsError, PermissionError):
     """A failover was rejected, or nobody approved it in time."""
 

@@ -157,12 +157,15 @@ def settle(
 
     Stop the job at its other home first, or both read the same records.
     """
-    from airflow_mm2_offsets.moves.move import job_in
+    from airflow_mm2_offsets.moves.move import check_claim, job_in
     from airflow_mm2_offsets.moves.settle import find_home
     from airflow_mm2_offsets.moves.settle import settle as record
 
     known, entries, folder = job.journal_of()
     home = find_home(at, entries, known.homes if known else (), open_path)
+    if known is None:
+        # Only who knows all homes may take one over from another journal: the rest are closed.
+        check_claim(open_path(f"{home}/control"), folder)
     if entries and seen is None:
         raise ConfigurationError(
             f"{entries[-1]}. Stop it wherever else it runs; then give --seen {entries[-1].number}"
@@ -182,12 +185,14 @@ def fence(*, job: JobOrJournal) -> Answer:
     """
     from airflow_mm2_offsets.moves.fences import derive_fences
     from airflow_mm2_offsets.moves.move import job_in, write_fences
+    from airflow_mm2_offsets.moves.settle import find_unknown_stays
 
     known, entries, folder = job.journal_of()
     if not entries:
         return Answer(text="The job has never moved: there are no fences", data={"fences": {}})
-    problems = write_fences(known or job_in(folder, entries[-1].home), entries, open_path)
     fences = derive_fences(entries, folder)
+    problems = write_fences(known or job_in(folder, entries[-1].home), entries, open_path)
+    problems += find_unknown_stays(known, fences, open_path) if known else []
     text = "\n".join(f"{home}: {each}" for home, each in fences.items())
     states = {home: each.state.value for home, each in fences.items()}
     return _answer(text, {"fences": states}, folder, problems)

@@ -21,7 +21,8 @@ from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.folders import JobFolders, is_beating
 from airflow_mm2_offsets.moves.jobs import Home
 from airflow_mm2_offsets.moves.journal import State
-from airflow_mm2_offsets.moves.move import Mover, read_claim
+from airflow_mm2_offsets.moves.move import Mover, is_same_journal, read_claim
+from airflow_mm2_offsets.moves.settle import find_unknown_stays
 from airflow_mm2_offsets.spark.answers import check_ended
 from airflow_mm2_offsets.spark.checkpoint import Checkpoint
 from airflow_mm2_offsets.spark.control import Driver, read_driver
@@ -57,7 +58,7 @@ def find_move_problems(mover: Mover, takes_over: str | None) -> list[str]:
     problems += _fence_problems(mover)
     for home in filter(None, (move.here, move.there)):
         claim = _claim_of(mover, home)
-        if claim is not None and claim["journal"] != mover.job.journal:
+        if claim is not None and not is_same_journal(claim["journal"], mover.job.journal):
             problems.append(
                 f"{home} belongs to job {claim['job']}, whose journal is {claim['journal']}, and "
                 f"not {mover.job.journal}: give the same records, or another folder"
@@ -74,9 +75,10 @@ def _claim_of(mover: Mover, home: Home) -> Mapping[str, str] | None:
 
 def _fence_problems(mover: Mover) -> list[str]:
     """Return the homes whose drivers would not obey the journal: their fence is another."""
-    problems = []
-    for folder, fence in mover.fences().items():
-        home = mover.job.home_of(folder)
+    fences = mover.fences()
+    problems = find_unknown_stays(mover.job, fences, mover.open_path) if fences else []
+    for folder, fence in fences.items():
+        home = mover.job.past_home_of(folder)
         try:
             latest = read_fence(mover.open_path(home.control))
         except (StopError, ConfigurationError):  # a lost storage; ``job_folders`` reports it

@@ -15,7 +15,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, DrillError
 from airflow_mm2_offsets.locations import overlap, same_folder, spark_location
-from airflow_mm2_offsets.moves.fences import Fence, newest_number, raise_fence
+from airflow_mm2_offsets.moves.fences import Fence, newest_number, put_fence, raise_fence
 from airflow_mm2_offsets.moves.folders import is_beating
 from airflow_mm2_offsets.moves.jobs import Home
 from airflow_mm2_offsets.moves.journal import FenceState, State
@@ -90,7 +90,7 @@ def open_drill(
             file=str(control),
         )
     fence = _fence(home, mark, OPEN, FenceState.OPEN, at=mark.at)
-    raise_fence(control, replace(fence, starting_offsets=starting_offsets, topics=topics))
+    put_fence(control, replace(fence, starting_offsets=starting_offsets, topics=topics))
 
 
 def close_drill(home: Home, control: UPath, mark: DrillMark) -> None:

@@ -8,19 +8,23 @@ describes the files, and ``job/stop/fences.py`` obeys them.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
 from upath import UPath
 
-from airflow_mm2_offsets.errors import HandoverError, StopError
+from airflow_mm2_offsets.errors import LostEntriesError, StopError
 from airflow_mm2_offsets.moves.journal import Entry, Event, FenceState, fence_at
 from airflow_mm2_offsets.storage import list_directory, open_location, read_text, write_text
 
 SCHEMA_VERSION: Final = 2
 FOLDER: Final = "fence"
+_NAME: Final = re.compile(r"(?P<number>[0-9]{6}|[1-9][0-9]{6,})\.json")
+"""As the job has it (``job/stop/fences.py``): both must take the same file for the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,23 +104,24 @@ def derive_fences(entries: Sequence[Entry], journal: str) -> dict[str, Fence]:
     Homes that are closed come first: write them in this order.
     """
     fences: dict[str, Fence] = {}
-    handed_over: dict[str, Entry] = {}
+    starts: dict[str, Mapping[str, Any]] = {}
     for entry in entries:
-        if entry.event is Event.HAND_OVER:
-            handed_over[entry.home] = entry
+        if entry.event in {Event.HAND_OVER, Event.SETTLE} and "starting_offsets" in entry.facts:
+            starts[entry.home] = entry.facts
         # A driver that is started at the target before the hand-over must not begin there.
         closed = entry.facts.get("closed", ()) if entry.event is Event.SETTLE else ()
         for home in dict.fromkeys([*fences, entry.home, *filter(None, [entry.target]), *closed]):
             state, before = fence_at(entry, home), fences.get(home)
             if before is None or state is not before.state or _begins(entry, home):
-                start = handed_over.get(home) if state is FenceState.OPEN else None
-                fences[home] = _fence(entry, home, state, journal, start.facts if start else {})
+                start = starts.get(home, {}) if state is FenceState.OPEN else {}
+                fences[home] = _fence(entry, home, state, journal, start)
     return dict(sorted(fences.items(), key=lambda each: each[1].state is FenceState.OPEN))
 
 
 def _begins(entry: Entry, home: str) -> bool:
-    """Tell whether an entry asks for a stop at a home, or starts the job there."""
-    return home == entry.home and entry.event in {Event.ASK, Event.HAND_OVER, Event.RETURN}
+    """Tell whether an entry asks for a stop at a home, starts the job there, or settles all."""
+    own = {Event.ASK, Event.HAND_OVER, Event.RETURN}
+    return entry.event is Event.SETTLE or (home == entry.home and entry.event in own)
 
 
 def _fence(
@@ -141,36 +146,81 @@ def read_fence(control: UPath) -> Fence | None:
     Raises:
         StopError: The location can't be read, or the newest file is damaged.
     """
-    if not (number := newest_number(control)):
-        return None
-    path = control / FOLDER / _name(number)
-    text = read_text(path, StopError)
+    number = newest_number(control)
+    return _read(control, number) if number else None
+
+
+def read_fences(control: UPath) -> list[Fence]:
+    """Return all fences of a control location, the newest first; without those that are damaged.
+
+    Raises:
+        StopError: The location can't be read.
+    """
+    fences = []
+    for number in sorted(_numbers(control), reverse=True):
+        with suppress(ValueError):
+            fences.append(Fence.from_text(_text(control, number)))
+    return fences
+
+
+def _read(control: UPath, number: int) -> Fence:
     try:
-        return Fence.from_text(text or "")
+        return Fence.from_text(_text(control, number))
     except ValueError as error:
         raise StopError(
             f"the fence is damaged, so no job starts here: {error}; write it again: "
             f"`airflow-mm2-offsets jobs fence`",
-            file=str(path),
+            file=str(control / FOLDER / _name(number)),
         ) from error
+
+
+def _text(control: UPath, number: int) -> str:
+    return read_text(control / FOLDER / _name(number), StopError) or ""
 
 
 def raise_fence(control: UPath, fence: Fence) -> None:
     """Write a fence, unless it is there.
 
     Raises:
-        HandoverError: A later one is there: the journal has lost entries.
+        LostEntriesError: As of ``is_raised``.
         StopError: The location can't be read or written.
     """
-    if (newest := newest_number(control)) > fence.number:
-        raise HandoverError(
+    if not is_raised(control, fence):
+        put_fence(control, fence)
+
+
+def is_raised(control: UPath, fence: Fence) -> bool:
+    """Tell whether a fence is there; a damaged one is to be written again.
+
+    Raises:
+        LostEntriesError: The newest fence is later, or comes from another entry of that number.
+        StopError: The location can't be read.
+    """
+    newest = newest_number(control)
+    is_other, is_there = newest > fence.number, False
+    if newest == fence.number:
+        with suppress(ValueError):
+            found = replace(Fence.from_text(_text(control, newest)), journal=fence.journal)
+            is_other, is_there = found != fence, True
+    if is_other:
+        raise LostEntriesError(
             f"there is the fence {newest}, and the journal {fence.journal} has come to "
-            f"{fence.number}: another run has just gone on, or the journal was lost or replaced. "
-            f"Try it again; if it stays so, restore the journal",
+            f"{fence.number} there: another run has just gone on, or the journal was lost or "
+            f"replaced. Try it again; if it stays so, restore the journal, or say where the job "
+            f"runs (`airflow-mm2-offsets jobs settle`)",
             file=str(control / FOLDER),
         )
+    return is_there
+
+
+def put_fence(control: UPath, fence: Fence) -> None:
+    """Write the file of a fence, unless it is there.
+
+    Raises:
+        StopError: The location can't be read or written.
+    """
     path, text = control / FOLDER / _name(fence.number), fence.to_text()
-    if newest < fence.number or read_text(path, StopError) != text:
+    if read_text(path, StopError) != text:
         write_text(path, text, StopError)
 
 
@@ -180,15 +230,13 @@ def newest_number(control: UPath) -> int:
     Raises:
         StopError: The location can't be read.
     """
-    folder = open_location(control / FOLDER, StopError)
-    return max(map(_number, list_directory(folder, StopError)), default=0)
+    return max(_numbers(control), default=0)
+
+
+def _numbers(control: UPath) -> set[int]:
+    names = list_directory(open_location(control / FOLDER, StopError), StopError)
+    return {int(match["number"]) for match in map(_NAME.fullmatch, names) if match}
 
 
 def _name(number: int) -> str:
     return f"{number:06d}.json"
-
-
-def _number(name: str) -> int:
-    """Return the number of a fence's file; 0 for other files."""
-    stem = name.removesuffix(".json")
-    return int(stem) if stem != name and stem.isdecimal() else 0

@@ -13,6 +13,8 @@ from airflow_mm2_offsets.errors import ConfigurationError, did_you_mean
 from airflow_mm2_offsets.logins import without_login
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_STAY: Final = re.compile(r"[2-9]|[1-9][0-9]+")
+"""The name of the folder of a stay, but for the first."""
 
 LOCATIONS: Final = frozenset(
     {"folder", "output", "spark_folder", "records", "archive", "saved_positions"}
@@ -36,9 +38,14 @@ def refuse_login(name: str, location: str | None) -> None:
         )
 
 
-def settle_command(journal: str, folder: str = "HOME") -> str:
-    """Return the command by which a person says that a job runs in a folder."""
+def settle_command(journal: str, folder: str) -> str:
+    """Return the command by which a person says that a job runs in a folder of its journal."""
     return f"`airflow-mm2-offsets jobs settle --journal {journal} --at {folder}`"
+
+
+def settle_job_command(job: str) -> str:
+    """Return the same command where the journal does not have all homes: the file of jobs does."""
+    return f"`airflow-mm2-offsets jobs settle {job} --jobs FILE --at CLUSTER`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +118,11 @@ class Home:
         if folder == self.folder:
             return self
         number = folder.removeprefix(f"{self.folder}/")
-        return self.stay(int(number)) if number != folder and number.isdecimal() else None
+        return self.stay(int(number)) if _STAY.fullmatch(number) else None
+
+    def overlaps(self, other: "Home") -> bool:
+        """Tell whether a stay of one may have the folder of the other's first stay."""
+        return bool(self.stay_in(other.folder) or other.stay_in(self.folder))
 
     def __str__(self) -> str:
         """Return cluster and folder, for messages."""
@@ -173,7 +184,7 @@ class SparkJob:
 
         Raises:
             ConfigurationError: The name can't be a folder's, there are not one or two homes at
-                different clusters, or a location has a login in it.
+                different clusters, they share folders, or a location has a login in it.
         """
         for each in fields(self):
             if each.name in LOCATIONS:
@@ -188,11 +199,17 @@ class SparkJob:
                 f"job {self.name}: it has homes at {', '.join(clusters) or 'no cluster'}; give one "
                 f"at each of the two clusters"
             )
+        if len(self.homes) > 1 and self.homes[0].overlaps(self.homes[1]):
+            raise ConfigurationError(
+                f"job {self.name}: its homes {' and '.join(map(str, self.homes))} share folders, "
+                f"as each stay of a job has a folder of its own; give two that do not"
+            )
 
     @property
     def journal(self) -> str:
         """The folder of the job's journal."""
-        return f"{self.records or f'{self.homes[0].folder}/journals'}/{self.name}"
+        records = self.records or f"{self.homes[0].folder}/journals"
+        return f"{records.rstrip('/')}/{self.name}"
 
     def archive_of(self, mm2_conn_id: str) -> str | None:
         """Return the archive of one MirrorMaker 2's offset syncs; None: there is none."""
@@ -208,10 +225,16 @@ class SparkJob:
             return stay
         known = " and ".join(map(str, self.homes))
         raise ConfigurationError(
-            f"job {self.name}: its journal says that it lives in {folder}, and its "
-            f"homes are {known}: correct the homes, or say where it runs: "
-            f"{settle_command(self.journal)}"
+            f"job {self.name}: its journal {self.journal} says that it lives in {folder}, and its "
+            f"homes are {known}. If that is another job's journal, give this job another name or "
+            f"other records. If the homes were changed, say where it runs: "
+            f"{settle_job_command(self.name)}"
         )
+
+    def past_home_of(self, folder: str) -> Home:
+        """Return the home of a stay of the past, which may not be declared any more."""
+        stays = (home.stay_in(folder) for home in self.homes)
+        return next(filter(None, stays), Home(cluster="a former home", folder=folder))
 
     def other_home(self, home: Home) -> Home | None:
         """Return the first home at the other cluster; None if there is no other."""

@@ -18,7 +18,7 @@ from upath import UPath
 from airflow_mm2_offsets.collected_errors import Problems
 from airflow_mm2_offsets.errors import ConfigurationError, did_you_mean
 from airflow_mm2_offsets.logins import without_login
-from airflow_mm2_offsets.moves.jobs import LOCATIONS, SparkJob
+from airflow_mm2_offsets.moves.jobs import LOCATIONS, Home, SparkJob
 from airflow_mm2_offsets.storage import read_text
 
 Path = tuple[str | int, ...]
@@ -80,7 +80,7 @@ def parse_jobs(text: str, file: str) -> tuple[SparkJob, ...]:
         for own in content["jobs"]
     ]
     known = [job for job in jobs if job is not None]
-    problems.add(*_name_problems(known))
+    problems.add(*_name_problems(known), *_folder_problems(known))
     problems.raise_all(file=file)
     return tuple(known)
 
@@ -179,4 +179,18 @@ def _name_problems(jobs: list[SparkJob]) -> Iterator[ConfigurationError]:
                 hint = did_you_mean(name, names, otherwise="add that job, or remove the name")
                 yield ConfigurationError(
                     f"after of job {job.name} names {name}, and the file has no such job; {hint}"
+                )
+
+
+def _folder_problems(jobs: list[SparkJob]) -> Iterator[ConfigurationError]:
+    """Yield which jobs would use one folder, for a first stay or a later one."""
+    owners = {home.folder: job.name for job in jobs for home in job.homes}
+    for job in jobs:
+        for home in job.homes:
+            around = Home(cluster=home.cluster, folder=home.folder.rpartition("/")[0])
+            folders = [home.folder, *([around.folder] if around.stay_in(home.folder) else [])]
+            for other in {owners.get(each, job.name) for each in folders} - {job.name}:
+                yield ConfigurationError(
+                    f"the jobs {job.name} and {other} share the folder {home.folder}: each stay of "
+                    f"a job has a folder of its own; give another one"
                 )

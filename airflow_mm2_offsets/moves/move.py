@@ -8,7 +8,6 @@ does the same again.
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Final
@@ -19,11 +18,18 @@ from airflow_mm2_offsets.core.policy import PLANNED, Policy, parse_policy
 from airflow_mm2_offsets.errors import (
     ConfigurationError,
     HandoverError,
+    LostEntriesError,
     Mm2OffsetsError,
 )
 from airflow_mm2_offsets.locations import same_folder
-from airflow_mm2_offsets.moves.fences import Fence, derive_fences, raise_fence, read_fence
-from airflow_mm2_offsets.moves.jobs import Home, SparkJob, settle_command
+from airflow_mm2_offsets.moves.fences import (
+    Fence,
+    derive_fences,
+    is_raised,
+    raise_fence,
+    read_fence,
+)
+from airflow_mm2_offsets.moves.jobs import Home, SparkJob, settle_job_command
 from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, State, Step
 from airflow_mm2_offsets.spark.control import DRIVER
 from airflow_mm2_offsets.storage import create_new, list_files, open_location, read_text, write_text
@@ -164,12 +170,18 @@ class Mover:
         """Return the move that ``ask`` goes on with, or begins.
 
         Raises:
-            HandoverError: As of ``find``.
+            HandoverError: As of ``find``; or the job has come to where this run was to move it.
             ConfigurationError: As of ``find``.
         """
         entries = tuple(self.journal.entries())
         own = self._own(entries)
-        return own if own and own.is_under_way else self._next(entries)
+        if own and own.is_under_way:
+            return own
+        move = self._next(entries)
+        # Cleared after another run has moved the job, it must not move the job back.
+        if own and not own.is_handed_over and own.there and own.there.cluster == move.here.cluster:
+            raise HandoverError(f"job {self.job.name} is already at {move.here}")
+        return move
 
     def ask(self, *, takes_over: str | None = None) -> Move:
         """Begin the move, or go on with it: from now on no driver starts where the job is.
@@ -180,12 +192,16 @@ class Mover:
         Raises:
             LockedError: Another run moves the job.
             HandoverError: This run has handed the job over before; the job is where it is to go; a
-                folder belongs to another journal; or the journal can't be read or written.
+                folder belongs to another journal; or the journal has lost entries, or can't be read
+                or written.
             StopError: The fence can't be written, and nothing of the source may be lost.
         """
         move = self.find_to_ask()
         if self.to == move.here.cluster:
             raise HandoverError(f"job {self.job.name} is already at {move.here}")
+        # A kill, or a storage that was lost, may have left a fence out.
+        for problem in write_fences(self.job, move.entries, self.open_path):
+            log.warning("%s", problem)
         for home in move.homes:
             self._unless_lost(home, move, self._check_claim)
         asked = Step(
@@ -196,13 +212,7 @@ class Mover:
             takes_over=takes_over,
             facts={"policy": self.policy.name},
         )
-        entries = self.journal.record(asked).entries
-        move = self._fenced(entries)
-        # A kill, or a storage that was lost, may have left the fence of an earlier home out.
-        own = {home.folder for home in move.homes}
-        for problem in write_fences(self.job, entries, self.open_path, but=own):
-            log.warning("%s", problem)
-        return move
+        return self._fenced(self.journal.record(asked).entries)
 
     def record(self, move: Move, event: Event, **facts: Any) -> Move:
         """Record a step of a move that has begun, and write the fences that follow from it.
@@ -279,7 +289,7 @@ class Mover:
                 raise HandoverError(
                     f"job {self.job.name} has no journal in {self.job.journal}, and {home} has "
                     f"been in it: restore it. Who knows where the job runs may say so: "
-                    f"{settle_command(self.job.journal)}",
+                    f"{settle_job_command(self.job.name)}",
                     file=str(control),
                 )
 
@@ -333,14 +343,16 @@ def move_of(job: SparkJob, ask: Entry, entries: Sequence[Entry]) -> Move:
     """Return the move that an ``ask`` began.
 
     Raises:
-        ConfigurationError: It names a folder that is none of the job's.
+        ConfigurationError: It is the journal's last, and names a folder that is none of the job's.
     """
+    is_past = entries[-1].number != ask.number and entries[-1].move != ask.number
+    home_of = job.past_home_of if is_past else job.home_of
     return Move(
         run=ask.run,
         job=job,
         policy=parse_policy(ask.facts.get("policy", PLANNED.name)),
-        here=job.home_of(ask.home),
-        there=job.home_of(ask.target) if ask.target else None,
+        here=home_of(ask.home),
+        there=home_of(ask.target) if ask.target else None,
         number=ask.number,
         entries=tuple(entries),
     )
@@ -372,15 +384,20 @@ def check_claim(control: UPath, journal: str) -> bool:
     claim = read_claim(control)
     if claim is None:
         return False
-    if claim["journal"] == journal or same_folder(UPath(journal), claim["journal"]):
+    if is_same_journal(claim["journal"], journal):
         return True
     raise HandoverError(
         f"it belongs to the journal {claim['journal']}, and not to {journal}: two journals could "
         f"start two jobs there. Give the same records, or another folder. If the journal was "
         f"moved, or the other one has only stopped the job, say where the job runs: "
-        f"{settle_command(journal)}",
+        f"{settle_job_command(claim['job'])}",
         file=str(control / CLAIM),
     )
+
+
+def is_same_journal(one: str, other: str) -> bool:
+    """Tell whether two locations, in any spelling, are one journal."""
+    return one == other or same_folder(UPath(one), other)
 
 
 def write_fence(control: UPath, fence: Fence, job: str, *, takes_over: bool = False) -> None:
@@ -393,14 +410,15 @@ def write_fence(control: UPath, fence: Fence, job: str, *, takes_over: bool = Fa
         takes_over: Whether a home that belongs to another journal belongs to this one now.
 
     Raises:
-        HandoverError: The home belongs to another journal, or has a later fence; or its claim
-            can't be read or written.
+        HandoverError: The home belongs to another journal, or its claim can't be read or written.
+        LostEntriesError: The home has a later fence.
         StopError: Its fence can't be read or written.
     """
     claim = {"schema_version": 2, "job": job, "journal": fence.journal}
     data = json.dumps(claim, indent=1)
     path = open_location(control, HandoverError) / CLAIM
     if takes_over:
+        is_raised(control, fence)
         write_text(path, data, HandoverError)
     elif not check_claim(control, fence.journal):
         create_new(path, data.encode(), HandoverError)
@@ -408,29 +426,22 @@ def write_fence(control: UPath, fence: Fence, job: str, *, takes_over: bool = Fa
     raise_fence(control, fence)
 
 
-def write_fences(
-    job: SparkJob,
-    entries: Sequence[Entry],
-    open_path: OpenPath,
-    *,
-    but: AbstractSet[str] = frozenset(),
-    takes_over: bool = False,
-) -> list[str]:
+def write_fences(job: SparkJob, entries: Sequence[Entry], open_path: OpenPath) -> list[str]:
     """Write each fence that follows from a journal, and return what could not be, as sentences.
 
-    Args:
-        job: The job.
-        entries: Its journal.
-        open_path: Makes a path of a location.
-        but: The folders whose fences are not written.
-        takes_over: See ``write_fence``.
+    By a person's word (``settle``) all homes belong to this journal, whichever they were of.
+
+    Raises:
+        LostEntriesError: A home has a later fence: no home is opened any more.
     """
     problems = []
+    settled = {each.number for each in entries if each.event is Event.SETTLE}
     for folder, fence in derive_fences(entries, job.journal).items():
-        if folder in but:
-            continue
+        takes_over = fence.number in settled
         try:
             write_fence(open_path(f"{folder}/control"), fence, job.name, takes_over=takes_over)
+        except LostEntriesError:
+            raise
         except Mm2OffsetsError as error:
             problems.append(f"no fence was written in {folder}: {error}")
     return problems
@@ -456,12 +467,20 @@ def job_at(folder: str, open_path: OpenPath) -> SparkJob:
     A folder that belongs to no journal yet gets one beside its checkpoint.
 
     Raises:
-        HandoverError: The folder can't be read.
+        HandoverError: The folder can't be read, or the job lives in another one by now.
     """
     home = Home(cluster="here", folder=folder)
     claim = read_claim(open_path(home.control))
     if claim:
-        return job_in(claim["journal"], folder)
+        job = job_in(claim["journal"], home.folder)
+        entries = Journal(open_path(job.journal)).entries()
+        if entries and entries[-1].home != home.folder:
+            now = entries[-1].home
+            raise HandoverError(
+                f"job {job.name} is not at {home.folder} any more, but at {now}: stop it there "
+                f"(`airflow-mm2-offsets stop --home {now}`)"
+            )
+        return job
     return SparkJob(name=home.folder.rpartition("/")[2], homes=(home,))
 
 
@@ -469,4 +488,6 @@ def job_in(journal: str, folder: str) -> SparkJob:
     """Return the job of a journal with one home, for who has no file of jobs."""
     records, _, name = journal.rstrip("/").rpartition("/")
     home = Home(cluster="here", folder=folder)
-    return SparkJob(name=name, homes=(home,), records=records or ".")
+    return SparkJob(
+        name=name, homes=(home,), records=records or ("/" if journal.startswith("/") else ".")
+    )

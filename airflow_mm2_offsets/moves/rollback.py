@@ -4,6 +4,7 @@ Each step may be repeated: a roll-back that was cut off goes on where it was. Th
 between a roll-back and a hand-over at the same moment: one of them is first.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -45,8 +46,13 @@ class Undone:
         return self.job is not JobNow.UNTOUCHED
 
 
-def roll_back(mover: Mover) -> Undone:
+def roll_back(mover: Mover, restart: Callable[[Move], object] | None = None) -> Undone:
     """Withdraw a stop that has no proof, or let a job that has stopped run where it was.
+
+    Args:
+        mover: The run's.
+        restart: Starts a job that has stopped; again after a kill. The job is this run's until it
+            has returned, so that no other run moves the job meanwhile.
 
     Raises:
         HandoverError: The job is handed over; or the journal can't be read or written.
@@ -71,10 +77,12 @@ def roll_back(mover: Mover) -> Undone:
         move = _prove_announced(mover, mover.find())
     if move.last is not None and move.last.state is State.STOPPED:
         move = mover.record(move, Event.RETURN)
-    move = mover.record(move, Event.ARRIVE)
     if _was_started_since(mover, move):
+        move = mover.record(move, Event.ARRIVE)
         return _undone(move, JobNow.RUNS, f"The job was started at {move.here} since.")
-    return _undone(move)
+    if restart is not None and move.last is not None and move.last.state is State.STARTING:
+        restart(move)
+    return _undone(mover.record(move, Event.ARRIVE))
 
 
 _JOBS: Final = {

@@ -42,6 +42,8 @@ _NEXT: Final = {
     "start it: it continues where it stopped.",
     "settled": "A person has said where {job} runs: {here}.",
     "taken over": "Another run moves {job} now. See that run.",
+    "past": "Nothing by this move: it is over, and the journal has gone on. Now {now}. See "
+    "`airflow-mm2-offsets jobs show {job} --jobs FILE`.",
     "drilled": "{job} is at {here}, and was left alone. A move to {there} would work.",
     "drill failed": "{job} is at {here}, and was left alone. A move to {there} may fail, too: "
     "correct what the failed task names, then start a new drill.",
@@ -207,6 +209,7 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
         "since": stopped.at.isoformat(timespec="seconds") if stopped else "",
         "ended_by": move.noted("ended_by"),
         "asked_in": wait.get("asked_in"),
+        "now": move.last,
     }
     steps = _NEXT if move.there else _NEXT_OF_STOP
     approval = move.noted("approval") or {}
@@ -220,8 +223,8 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
         since=entry.at if entry else None,
         stopped_at=stopped.at if stopped else None,
         arrived_at=arrived.at if arrived and state == "moved" else None,
-        next=steps[_step(state, wait)].format(**words),
-        next_if_failed=steps[state].format(**words),
+        next=steps[_step(move, state, wait)].format(**words),
+        next_if_failed=steps[_step(move, state, {})].format(**words),
         numbers=move.noted("numbers") or {},
         run=move.run,
         job_dag=move.job.dag if is_there else None,
@@ -233,11 +236,22 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
     )
 
 
-def _step(state: str, wait: Mapping[str, Any]) -> str:
+def _step(move: Move, state: str, wait: Mapping[str, Any]) -> str:
     """Return which of the next steps counts."""
+    if _is_past(move, state):
+        return "past"
     if wait.get("asked_in"):
         return "asked"
     return "waiting" if state == "stopped" and wait else state
+
+
+def _is_past(move: Move, state: str) -> bool:
+    """Tell whether the job may be elsewhere by now than the move's state says."""
+    if not move.number or move.last is None or move.last.move == move.number:
+        return False
+    if state == "settled":
+        return move.last.event is not Event.SETTLE
+    return state != "taken over" or move.last.state is State.HOME
 
 
 def _last_of(move: Move) -> tuple[Entry | None, str]:

@@ -1,13 +1,14 @@
 """The step that gives a failed move up before its job is handed over."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseOperator, Context
 
 from airflow_mm2_offsets.errors import ConfigurationError, Mm2OffsetsError, NotReadyError, as_class
-from airflow_mm2_offsets.moves.move import Mover
-from airflow_mm2_offsets.moves.rollback import JobNow, Undone, roll_back
+from airflow_mm2_offsets.moves.move import Move, Mover
+from airflow_mm2_offsets.moves.rollback import JobNow, roll_back
 from airflow_mm2_offsets.operators.dag_runs import start_job
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
@@ -16,6 +17,7 @@ from airflow_mm2_offsets.operators.settings import given
 from airflow_mm2_offsets.operators.target_dag import find_dag_problems, has_dag_run
 
 WITHDRAW, RESTART, KEEP = ON_FAILURE = ("withdraw", "restart", "keep")
+_NOT_RESTARTED = "the move was rolled back, but the job was not restarted"
 KEPT = (
     "Nothing was undone. Correct what the failed task names, and clear it to go on. Until then the "
     "job does not run where it was stopped."
@@ -94,29 +96,32 @@ def give_up(context: Context, mover: Mover, choice: str) -> dict[str, Any]:
     """
     if choice == KEEP:
         return _answer("kept", "untouched", KEPT)
-    undone = roll_back(mover)
-    if choice == RESTART and undone.job is JobNow.STOPPED:
-        return _restart(context, undone)
+    has_dag = mover.job.dag is not None
+    undone = roll_back(mover, partial(_restart, context) if choice == RESTART and has_dag else None)
+    move, run_id = undone.move, undone.move.job_run("__restart")
+    if choice == RESTART and undone.job is JobNow.STOPPED and not has_dag:
+        raise NotReadyError(f"{_NOT_RESTARTED}: no DAG runs it: start it on its platform")
+    if choice == RESTART and undone.job is JobNow.STOPPED and _is_restarted(context, move):
+        sentence = f"The run {run_id} of DAG {move.job.dag} starts the job at {move.here}."
+        return _answer("rolled_back", "restarted", sentence, run_id)
     done = "rolled_back" if undone.has_undone else "nothing_to_undo"
     return _answer(done, undone.job.value, undone.sentence)
 
 
-def _restart(context: Context, undone: Undone) -> dict[str, Any]:
+def _restart(context: Context, move: Move) -> None:
     """Trigger the job's DAG where the job was, unless an earlier try has."""
-    move = undone.move
-    run_id = move.job_run("__restart")
-    if not (move.job.dag and has_dag_run(context, move.job.dag, run_id)):
-        try:
-            if move.job.dag is None:
-                raise NotReadyError("no DAG runs it: start it on its platform")
-            if problems := find_dag_problems(context, move.job.dag):
-                raise NotReadyError(f"{'; '.join(problems)}. Then clear this task")
-            start_job(context, move.job, move.here, run_id)
-        except Mm2OffsetsError as error:
-            message = f"the move was rolled back, but the job was not restarted: {error}"
-            raise as_class(type(error), error, message) from error
-    sentence = f"The run {run_id} of DAG {move.job.dag} starts the job at {move.here}."
-    return _answer("rolled_back", "restarted", sentence, run_id)
+    if _is_restarted(context, move):
+        return
+    try:
+        if move.job.dag and (problems := find_dag_problems(context, move.job.dag)):
+            raise NotReadyError(f"{'; '.join(problems)}. Then clear this task")
+        start_job(context, move.job, move.here, move.job_run("__restart"))
+    except Mm2OffsetsError as error:
+        raise as_class(type(error), error, f"{_NOT_RESTARTED}: {error}") from error
+
+
+def _is_restarted(context: Context, move: Move) -> bool:
+    return bool(move.job.dag and has_dag_run(context, move.job.dag, move.job_run("__restart")))
 
 
 def _answer(done: str, job: str, sentence: str, run_id: str | None = None) -> dict[str, Any]:

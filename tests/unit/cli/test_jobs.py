@@ -194,6 +194,20 @@ def test_a_person_without_a_file_of_jobs_says_it_by_the_journal(files: Files) ->
     assert "orders: at east" in files.run("list").stdout
 
 
+def test_an_old_journal_takes_no_home_over(files: Files) -> None:
+    """It does not know where the job has been since; the file of jobs does."""
+    east = files.home("east")
+    entries = Journal(UPath(files.orders.journal)).entries()
+    old = files.folder / "old" / "orders"
+    old.mkdir(parents=True)
+    for entry in entries[:1]:
+        (old / f"{entry.number:06d}.json").write_bytes(entry.to_bytes())
+    result = _run("jobs", "settle", "--journal", old, "--at", east, "--seen", 1)
+    assert result.exit_code == ExitCode.UNUSABLE
+    assert "jobs settle orders --jobs FILE" in result.output
+    assert files.states() == [FenceState.MOVED, FenceState.OPEN]
+
+
 def test_a_fence_that_could_not_be_written_is_owed(files: Files) -> None:
     """The command says so by its exit code, and names the one that writes it later."""
     files.lose_east()

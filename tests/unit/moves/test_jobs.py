@@ -7,6 +7,7 @@ import pytest
 from airflow_mm2_offsets.errors import ConfigurationError
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob
 from airflow_mm2_offsets.moves.jobs_file import find_job, parse_jobs
+from airflow_mm2_offsets.moves.move import job_in
 
 TEXT = """
 version: 1
@@ -91,6 +92,8 @@ def test_the_journal_is_in_the_first_home() -> None:
             ["max_read_again", "twice"],
         ),
         ("jobs:", "jobs: {", ["no YAML"]),
+        ("east: s3://eu/{name}", "east: s3://eu/all", ["orders and clicks share", "s3://eu/all"]),
+        ("  after: [orders]", "  homes: {east: s3://eu/orders/2, west: s3://w}", ["share"]),
     ],
 )
 def test_what_is_wrong_is_named(old: str, new: str, names: list[str]) -> None:
@@ -119,9 +122,25 @@ def test_a_misspelt_job_is_refused() -> None:
         {"name": "a", "homes": {"x": "/x", "y": {"path": "/y"}}},
         {"name": "a"},
         {"name": "a", "homes": {"x": "/x", "y": "/y"}, "mode": "planned"},
+        {"name": "a", "homes": {"x": "/x", "y": "/x/"}},
+        {"name": "a", "homes": {"x": "/x/3", "y": "/x"}},
     ],
 )
 def test_a_job_that_is_none_is_refused(values: dict[str, object]) -> None:
     """In code and in XCom, too."""
     with pytest.raises(ConfigurationError):
         SparkJob.from_json(values)
+
+
+@pytest.mark.parametrize("name", ["1", "02", "0", "\u0662", "2x", "two", ""])
+def test_only_a_plain_number_is_a_stay(name: str) -> None:
+    """The first stay is the folder itself, and a second spelling would be a second folder."""
+    home = Home(cluster="x", folder="/x")
+    assert home.stay_in(f"/x/{name}") is None
+    assert home.stay_in("/x/12") == home.stay(12)
+
+
+def test_a_journal_at_the_root() -> None:
+    """Of a file system that has nothing else."""
+    assert job_in("/orders", "/x").journal == "/orders"
+    assert job_in("records/orders", "/x").journal == "records/orders"

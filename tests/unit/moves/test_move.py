@@ -9,10 +9,12 @@ from upath import UPath
 
 from airflow_mm2_offsets.core.policy import DISASTER, PLANNED, Policy
 from airflow_mm2_offsets.errors import HandoverError, LockedError, StopError
+from airflow_mm2_offsets.moves.checks import find_move_problems
 from airflow_mm2_offsets.moves.fences import raise_fence
 from airflow_mm2_offsets.moves.journal import Event, FenceState, Journal, State, Step
 from airflow_mm2_offsets.moves.move import Mover, job_at, write_fences
 from airflow_mm2_offsets.moves.settle import settle
+from airflow_mm2_offsets.moves.status import status_of
 from tests.unit.moves.stage import OFFSETS, ONE, TWO, Stage, step
 
 
@@ -228,8 +230,10 @@ def test_a_person_s_word_opens_a_home_while_the_other_is_lost(stage: Stage) -> N
     real.write_text("no folder")
     entry, problems = settle(stage.job, west.folder, UPath, by="ada", seen=1)
     assert entry.state is State.HOME
-    assert len(problems) == 1
-    assert east.folder in problems[0]
+    assert [each.split(":")[0].split()[-1] for each in problems] == [
+        east.folder,
+        east.stay(2).folder,
+    ]
     assert stage.states(west) == [FenceState.OPEN]
 
 
@@ -315,3 +319,53 @@ def test_a_job_is_stopped_by_its_folder_alone(stage: Stage) -> None:
     with pytest.raises(HandoverError, match="nowhere"):
         step(by_hand, Event.HAND_OVER)
     assert stage.mover(TWO).ask().there == west
+
+
+def test_a_run_that_is_cleared_late_does_not_move_the_job_back(stage: Stage) -> None:
+    """Another run has brought it where this one was to move it."""
+    step_back = stage.mover(ONE)
+    step_back.ask()
+    step(step_back, Event.WITHDRAW)
+    stage.move(TWO)
+    with pytest.raises(HandoverError, match="is already at west"):
+        stage.mover(ONE).ask()
+
+
+@pytest.mark.parametrize("name", ["7.json", "99999.json", "\u0669" * 6 + ".json", "notes"])
+def test_what_is_no_fence_by_its_name_counts_nowhere(stage: Stage, name: str) -> None:
+    """As for the job's drivers, which look for the same names."""
+    east, west = stage.job.homes
+    stage.mover().ask()
+    Path(east.control, "fence", name).write_text("{}")
+    step(stage.mover(), Event.WITHDRAW)
+    assert stage.states(east, west) == [FenceState.OPEN, FenceState.MOVED]
+
+
+def test_a_journal_has_one_identity_in_any_spelling(stage: Stage) -> None:
+    """``check`` and the stop agree."""
+    stage.move()
+    records = f"file://{stage.job.records}/"
+    mover = stage.mover(TWO, records=records)
+    assert find_move_problems(mover, None) == []
+    assert mover.ask().number == 5
+
+
+@pytest.mark.parametrize(
+    ("event", "before"),
+    [(Event.ARRIVE, "A new move brings it back"), (Event.WITHDRAW, "runs at east")],
+)
+def test_the_next_step_of_an_old_move_does_not_count_any_more(
+    stage: Stage, event: Event, before: str
+) -> None:
+    """A later one has moved the job: what was true then could start two jobs."""
+    if event is Event.ARRIVE:
+        stage.move(ONE)
+    else:
+        stage.mover(ONE).ask()
+        step(stage.mover(ONE), Event.WITHDRAW)
+    assert before in status_of(stage.mover(ONE).find()).next
+    stage.move(TWO)
+    old = status_of(stage.mover(ONE).find())
+    assert before not in old.next
+    assert "jobs show orders" in old.next
+    assert before not in old.with_cause("it failed").next

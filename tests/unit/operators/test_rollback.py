@@ -6,6 +6,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow_mm2_offsets.errors import (
     ConfigurationError,
     HandoverError,
+    LockedError,
     Mm2OffsetsError,
     NotReadyError,
 )
@@ -59,12 +60,24 @@ def test_each_stop_of_a_run_is_restarted_by_itself(mover: Mover) -> None:
     assert len(mover.worker.triggered) == 2
 
 
-def test_a_job_that_another_run_has_moved_since_is_left_to_it(mover: Mover) -> None:
-    """The restart had failed, another run moves the job, and this task is cleared afterwards."""
+def test_a_job_that_is_to_be_restarted_is_still_its_run_s(mover: Mover) -> None:
+    """Its DAG is paused. No other run moves it before this task, once cleared, has started it."""
     mover.worker.paused["orders_stream"] = True
     with pytest.raises(NotReadyError):
         mover.run(RollbackFailoverOperator, **RESTART)
     mover.worker.paused["orders_stream"] = False
+    mover.worker.run_id = "manual__2"
+    with pytest.raises(LockedError, match="'failover:manual__1' starts the job"):
+        mover.stop(mover.source.folder)
+    mover.worker.run_id = "manual__1"
+    for _ in range(2):
+        assert mover.run(RollbackFailoverOperator, **RESTART)["job"] == "restarted"
+    assert len(mover.worker.triggered) == 1
+
+
+def test_a_job_that_another_run_has_moved_since_is_left_to_it(mover: Mover) -> None:
+    """It was rolled back, another run moves the job, and this task is cleared afterwards."""
+    mover.run(RollbackFailoverOperator)
     mover.worker.run_id = "manual__2"
     mover.stop(mover.source.folder)
     mover.worker.run_id = "manual__1"
