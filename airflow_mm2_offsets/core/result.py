@@ -63,7 +63,8 @@ class Uncopied:
     """Records from a position on that the source holds and that MirrorMaker 2 has passed over."""
 
     at_least: int
-    """So many were read on the source and have no copy."""
+    """So many were read on the source and have no copy; 0: the syncs show fewer copies than source
+    offsets, and the records were not all read."""
     at_most: int
     """With those that may have a copy where none can be seen, and the offsets that were not read.
     """
@@ -78,6 +79,8 @@ class Uncopied:
 
     def __str__(self) -> str:
         """Return the number in words."""
+        if not self.at_least:
+            return f"at most {self.at_most} records"
         if self.at_least == self.at_most:
             return "1 record" if self.at_most == 1 else f"{self.at_most} records"
         return f"{self.at_least} to {self.at_most} records"

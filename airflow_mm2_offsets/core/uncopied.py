@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from airflow_mm2_offsets.core.result import Basis, Status, Translation, Uncopied
 
 _LEFT_AS_THEY_ARE = frozenset({Basis.NEVER_REPLICATED, Basis.RECORDS_DIFFER})
 _BEGINNING = SyncPoint(-1, -1)
+_NOT_ALL_READ = "max_evidence_bytes was not enough to read them all on both clusters"
 
 
 class CopyStep(NamedTuple):
@@ -74,13 +75,15 @@ def copy_steps(syncs: PartitionSyncs, *, passed: int, target_end: int) -> list[C
 def count_lacking(syncs: PartitionSyncs, position: int) -> int:
     """Return how many source offsets from a position on the syncs show not to be copied.
 
-    It counts offsets: whether they held records, only the source shows.
+    It counts offsets: whether they held records, only the source shows. Where the source began is
+    not known, so before the first sync only offsets from the position on count.
     """
-    steps = copy_steps(syncs, passed=syncs.last.upstream, target_end=0)
-    return sum(
+    begin, *steps, _ = copy_steps(syncs, passed=syncs.last.upstream, target_end=0)
+    between = sum(
         min(step.lacking, max(0, step.source_last - max(position, step.source_first)))
-        for step in steps[:-1]
+        for step in steps
     )
+    return between + max(0, begin.source_last - position - begin.target_last)
 
 
 class Original(NamedTuple):
@@ -127,21 +130,31 @@ class MissingRecords:
     """By group, how many copies can lie unseen."""
     unread: Sequence[tuple[int, int]] = ()
     """First and last source offset of ranges that were not read, where records lack copies."""
+    is_cut: bool = False
+    """Whether not all was read that was to be read. So none that surely was not copied is no proof
+    that all were."""
 
     def count_from(self, position: int, *, cause: str) -> Uncopied | None:
-        """Return how many records from a position on were never copied; None if none surely was."""
+        """Return how many records from a position on were never copied.
+
+        None if none surely was, and all was read.
+        """
         begin = bisect_left(self.offsets, position)
         counts = Counter(self.groups[begin:])
         surely = sum(max(0, count - self.hidden[group]) for group, count in counts.items())
-        if not surely:
+        if not surely and not self.is_cut:
             return None
-        unread = sum(max(0, last - max(first, position) + 1) for first, last in self.unread)
+        unread = [(max(first, position), last) for first, last in self.unread if last >= position]
+        most = len(self.offsets) - begin + sum(last - first + 1 for first, last in unread)
+        if not most:
+            return None
+        seen = self.offsets[begin:] if surely else [*self.offsets[begin:], *chain(*unread)]
         return Uncopied(
             at_least=surely,
-            at_most=len(self.offsets) - begin + unread,
-            first=self.offsets[begin],
-            last=self.offsets[-1],
-            cause=cause,
+            at_most=most,
+            first=min(seen),
+            last=max(seen),
+            cause=cause if surely else f"{_NOT_ALL_READ}; {cause}",
         )
 
 
@@ -151,6 +164,7 @@ def find_missing(
     facts: TargetFacts,
     *,
     unread: Sequence[tuple[int, int]] = (),
+    is_cut: bool = False,
 ) -> MissingRecords:
     """Return the records of the source that were not found in the target windows.
 
@@ -159,6 +173,7 @@ def find_missing(
         compared: What was read; no record of a cluster twice.
         facts: Of the target.
         unread: See ``MissingRecords``.
+        is_cut: See ``MissingRecords``.
     """
     missing = list(_without_copy(compared, facts))
     offsets = [offset for offset, _ in missing]
@@ -174,6 +189,7 @@ def find_missing(
         groups=groups,
         hidden={group: _hidden(group, steps, targets, facts) for group in {*groups}},
         unread=unread,
+        is_cut=is_cut,
     )
 
 
@@ -247,7 +263,7 @@ def find_unread_at_home(
 ) -> Uncopied | None:
     """Return the records of A before an answer that the job has read nowhere: B does not have them.
 
-    None where they were not all read.
+    None where there are none, or ``are_read_from`` says that they were not all read.
 
     Args:
         evidence: For the way home of one partition.
@@ -256,10 +272,8 @@ def find_unread_at_home(
         given_up_until: The last offset that the user gave up when the job was moved away.
     """
     originals, copies = evidence.originals, evidence.copies
-    if evidence.first is None or not evidence.is_comparable or not originals or not copies:
-        return None
-    first = max(evidence.base, evidence.home.low, given_up_until + 1)
-    if originals.first > first or copies.first > evidence.begin:
+    first = first_at_home(evidence, given_up_until)
+    if not originals or not copies or not are_read_from(evidence, first):
         return None
     on_b = {content for _, content in copies.records}
     unread = [
@@ -271,6 +285,19 @@ def find_unread_at_home(
         return None
     count = len(unread)
     return Uncopied(at_least=count, at_most=count, first=unread[0], last=unread[-1], cause=cause)
+
+
+def first_at_home(evidence: InverseEvidence, given_up_until: int) -> int:
+    """Return the first offset of A whose record the job must have read somewhere."""
+    return max(evidence.base, evidence.home.low, given_up_until + 1)
+
+
+def are_read_from(evidence: InverseEvidence, first: int) -> bool:
+    """Tell whether A's records from an offset on, and all that the job has read of B, were read."""
+    originals, copies = evidence.originals, evidence.copies
+    if not evidence.is_comparable or not originals or not copies:
+        return False
+    return originals.first <= first and copies.first <= evidence.begin
 
 
 def settle_at_home(answer: Translation, uncopied: Uncopied | None) -> Translation:
@@ -304,6 +331,12 @@ def _describe(uncopied: Uncopied, answer: Translation, syncs: PartitionSyncs) ->
         where = "after its last known copy"
     else:
         where = "between two copies"
+    if not uncopied.at_least:
+        return (
+            f"{uncopied} from position {answer.position} on, from offset {uncopied.first} to "
+            f"{uncopied.last}, may not be on the target: the syncs show fewer copies than source "
+            f"offsets there, {where}, and {uncopied.cause}"
+        )
     return (
         f"{uncopied} from position {answer.position} on, from offset {uncopied.first} to "
         f"{uncopied.last}, are on the source and not on the target: MirrorMaker 2 passed them "
@@ -312,8 +345,9 @@ def _describe(uncopied: Uncopied, answer: Translation, syncs: PartitionSyncs) ->
 
 
 def _next_step(uncopied: Uncopied, answer: Translation) -> str:
+    raised = "" if uncopied.at_least else "Raise max_evidence_bytes. If they are missing: "
     return (
-        f"Let MirrorMaker 2 copy {answer.topic_partition} from offset {uncopied.first} on "
+        f"{raised}Let MirrorMaker 2 copy {answer.topic_partition} from offset {uncopied.first} on "
         f"(AlterConnectorOffsetsOperator sets its offset back), or let the job read past "
         f"{uncopied.last} on the source; give_up={uncopied.at_most}, or the sum of all "
         f"topic-partitions, moves the job without them, and they are lost"

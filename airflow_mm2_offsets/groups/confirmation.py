@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Basis, Evidence, TopicPartition, Watermarks
+from airflow_mm2_offsets.core import Basis, Evidence, SyncIndex, TopicPartition, Watermarks
 from airflow_mm2_offsets.core.group_offsets import GroupPosition
 from airflow_mm2_offsets.errors import SyncsTopicError
 from airflow_mm2_offsets.groups.commit import existing_watermarks
@@ -34,6 +34,11 @@ class Confirmation:
     """None: they can't be read."""
     problem: str = ""
     """Why not."""
+
+    @property
+    def index(self) -> SyncIndex:
+        """The syncs; empty if they can't be read."""
+        return self.syncs.index if self.syncs else SyncIndex()
 
     def compare(self, positions: Iterable[GroupPosition]) -> list[GroupPosition]:
         """Return the positions: confirmed, not confirmed, or refused, each with the reason."""

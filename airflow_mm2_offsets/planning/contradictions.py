@@ -4,10 +4,10 @@
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Evidence, SyncIndex
+from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition, Translation
 from airflow_mm2_offsets.core.bracket import SyncPoint
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
 from airflow_mm2_offsets.core.evidence import Content, RecordWindow
@@ -42,6 +42,36 @@ def find_contradictions(
         if key not in contradictions and syncs[:1] != newest[key][:1]
     }
     return contradictions | _differing(_compare(pair, others))
+
+
+def find_stale_lows(
+    pair: ClusterPair,
+    index: SyncIndex,
+    evidence: Mapping[PartitionPosition, Evidence],
+    answers: Iterable[Translation],
+) -> dict[PartitionPosition, SyncPoint]:
+    """Return the sync that an answer's lower bound rests on, where its record differs.
+
+    Where MirrorMaker 2 went back, or the target was truncated, older syncs answer for what the
+    newer ones have not copied. The target may hold another record at their offsets by now.
+    """
+    at_offsets: dict[TopicPartition, dict[int, SyncPoint]] = {}
+    candidates: dict[PartitionPosition, list[SyncPoint]] = {}
+    for answer in answers:
+        key = answer.topic_partition
+        syncs = index.partitions.get(key)
+        if answer.low is None or not syncs or len(syncs.starts) == 1:
+            continue
+        known = at_offsets.setdefault(key, _by_target(syncs))
+        position = PartitionPosition(key, answer.position)
+        near = filter(None, map(known.get, (answer.low - 1, answer.low)))
+        candidates[position] = [each for each in near if _is_on_both(each, evidence[position])]
+    return _differing(_compare(pair, candidates))
+
+
+def _by_target(syncs: PartitionSyncs) -> dict[int, SyncPoint]:
+    points = map(SyncPoint, syncs.upstream, syncs.downstream)
+    return {each.downstream: each for each in points}
 
 
 def find_confirmation(

@@ -12,7 +12,11 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Evidence, SyncIndex, Translation
 from airflow_mm2_offsets.core.positions import PartitionPosition
 from airflow_mm2_offsets.core.rules import segments_with
-from airflow_mm2_offsets.planning.contradictions import find_contradiction_in, find_contradictions
+from airflow_mm2_offsets.planning.contradictions import (
+    find_contradiction_in,
+    find_contradictions,
+    find_stale_lows,
+)
 from airflow_mm2_offsets.planning.mirror_connector import MirrorConnector
 from airflow_mm2_offsets.planning.offset_evidence import (
     PairWatermarks,
@@ -89,7 +93,16 @@ class EvidenceCollector:
         """Read all evidence, each kind where it can still settle an answer."""
         self.compare_records()
         self.collect_offsets()
+        self.compare_lows()
         self.collect_records()
+        self.compare_lows()
+
+    def compare_lows(self) -> None:
+        """Compare the records of the syncs that the answers rest on, in older epochs."""
+        if self.options.read_source and self.options.max_evidence_bytes:
+            stale = find_stale_lows(self.pair, self.index, self.evidence, self.translations())
+            for key, sync in stale.items():
+                self._add(key, contradiction=sync)
 
     def collect_offsets(self) -> None:
         """Read how far MirrorMaker 2 has copied, unless ``read_source`` is False."""

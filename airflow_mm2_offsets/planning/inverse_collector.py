@@ -24,7 +24,12 @@ from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.inverse import search_from, translate_back
 from airflow_mm2_offsets.core.inverse_evidence import FirstMove, InverseEvidence
 from airflow_mm2_offsets.core.positions import PartitionPosition
-from airflow_mm2_offsets.core.uncopied import find_unread_at_home, settle_at_home
+from airflow_mm2_offsets.core.uncopied import (
+    are_read_from,
+    find_unread_at_home,
+    first_at_home,
+    settle_at_home,
+)
 from airflow_mm2_offsets.errors import ClusterUnreachableError, Mm2OffsetsError, PlanError
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, PartitionRange, read_ranges
 from airflow_mm2_offsets.kafka.syncs import SyncsSnapshot
@@ -35,7 +40,7 @@ from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.record_evidence import are_timed, contents, read_source_ranges
 from airflow_mm2_offsets.planning.record_ranges import MAX_WINDOW
 from airflow_mm2_offsets.planning.syncs import load_syncs
-from airflow_mm2_offsets.planning.uncopied_records import cause_of
+from airflow_mm2_offsets.planning.uncopied_records import cause_of, find_uncopied
 
 if TYPE_CHECKING:
     from airflow_mm2_offsets.core.result import Uncopied
@@ -98,17 +103,35 @@ class InverseCollector:
         return translate_back(syncs, key, self.positions[key], self._evidence[key])
 
     def find_uncopied(self, connectors: Sequence[MirrorConnector]) -> None:
-        """Look for records that the job has read nowhere; see ``EvidenceCollector``."""
-        found = {}
+        """Look for records that the job has read nowhere; see ``EvidenceCollector``.
+
+        Those are what MirrorMaker 2 has passed over since the first move. Where that was not read
+        whole, it is looked for as on the way there.
+        """
+        found: dict[TopicPartition, Uncopied] = {}
+        far: dict[PartitionPosition, TopicPartition] = {}
+        answers = {key: self._translate(key).target for key in self.positions}
         for key, evidence in self._evidence.items():
-            answer, cause = self._translate(key), cause_of(connectors, self._homes[key].topic)
-            if answer.target is None or cause is None:
+            home, until = self._homes[key], answers[key]
+            cause = cause_of(connectors, home.topic)
+            if until is None or cause is None:
                 continue
-            given_up = _given_up_until(self.options.first_plan, self._homes[key])
-            if unread := find_unread_at_home(
-                evidence, until=answer.target, cause=cause, given_up_until=given_up
-            ):
-                found[key] = unread
+            given_up = _given_up_until(self.options.first_plan, home)
+            first = first_at_home(evidence, given_up)
+            if are_read_from(evidence, first):
+                if unread := find_unread_at_home(
+                    evidence, until=until, cause=cause, given_up_until=given_up
+                ):
+                    found[key] = unread
+            elif first < until and self.options.max_evidence_bytes:
+                far[PartitionPosition(home, first)] = key
+        passed_over = find_uncopied(
+            self.pair.mirrored, self._syncs, far, connectors=connectors, options=self.options
+        )
+        for position, uncopied in passed_over.items():
+            key = far[position]
+            if uncopied.first < (answers[key] or 0):
+                found[key] = uncopied
         is_given_up = sum(each.at_most for each in found.values()) <= self.options.give_up
         self._uncopied = {
             key: replace(each, is_given_up=is_given_up) for key, each in found.items()

@@ -9,14 +9,20 @@ from dataclasses import replace
 from upath import UPath
 
 from airflow_mm2_offsets.clusters import ClusterPair
-from airflow_mm2_offsets.core import Direction, FailoverPlan, Positions
+from airflow_mm2_offsets.core import Direction, FailoverPlan, Positions, SyncIndex
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.kept_answer import find_contradiction
-from airflow_mm2_offsets.core.positions import by_topic_partition
-from airflow_mm2_offsets.errors import ClusterUnreachableError, PlanError, SyncsTopicError
+from airflow_mm2_offsets.core.positions import PartitionPosition, by_topic_partition
+from airflow_mm2_offsets.errors import (
+    ClusterUnreachableError,
+    Mm2OffsetsError,
+    PlanError,
+    SyncsTopicError,
+)
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
-from airflow_mm2_offsets.planning.plan import collect_evidence
+from airflow_mm2_offsets.planning.plan import collect_evidence, find_connectors, with_connectors
 from airflow_mm2_offsets.planning.plan_file import check_plan
+from airflow_mm2_offsets.planning.uncopied_records import find_uncopied
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +108,8 @@ def _check_answers(plan: FailoverPlan, path: UPath, pair: ClusterPair, *, ask_so
         # A source that was lost since must not hold the job back.
         log.warning(_NOT_COMPARED, error)
         return
+    if options.read_source:
+        _check_passed_over(plan, path, pair, collector.index)
     answers = {answer.topic_partition: answer for answer in collector.translations()}
     for planned in plan.partitions:
         key = planned.translation.topic_partition
@@ -118,6 +126,38 @@ def _check_answers(plan: FailoverPlan, path: UPath, pair: ClusterPair, *, ask_so
                 file=str(path),
                 topic=planned.target_topic,
                 partition=key.partition,
+            )
+
+
+def _check_passed_over(
+    plan: FailoverPlan, path: UPath, pair: ClusterPair, index: SyncIndex
+) -> None:
+    """Raise where MirrorMaker 2 has passed records over since the plan was made."""
+    if plan.direction is not Direction.FORWARD or not pair.has_syncs:
+        return
+    connectors = find_connectors(pair)
+    if pair.connect is not None and not connectors:
+        return  # whether a transform drops records is not known
+    positions = plan.source_positions()
+    options = with_connectors(DEFAULT_OPTIONS, connectors, pair, positions)
+    keys = [PartitionPosition(*each) for each in by_topic_partition(positions).items()]
+    try:
+        found = find_uncopied(pair, index, keys, connectors=connectors, options=options)
+    except Mm2OffsetsError as error:
+        log.warning(_NOT_COMPARED, error)
+        return
+    for planned in plan.partitions:
+        answer = planned.translation
+        uncopied = found.get(PartitionPosition(answer.topic_partition, answer.position))
+        known = answer.uncopied.at_most if answer.uncopied else 0
+        if uncopied and uncopied.at_least > known and planned.fallback is None:
+            raise PlanError(
+                f"starts at {planned.start} for position {answer.position}, and MirrorMaker 2 has "
+                f"passed {uncopied} over since, from offset {uncopied.first} to {uncopied.last}: "
+                f"{uncopied.cause}. {_STEP}",
+                file=str(path),
+                topic=planned.target_topic,
+                partition=answer.partition,
             )
 
 

@@ -1,7 +1,8 @@
 """Chooses ranges that show whether MirrorMaker 2 passed records over; ``uncopied_records`` asks.
 
 Where little lies between a position and what MirrorMaker 2 has passed, all of it is read. Where
-that is too much, only the steps of the syncs that lack copies are read, and of each a sample.
+that is too much, by offsets or by bytes, only the steps of the syncs that lack copies are read, and
+of each a sample.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +15,8 @@ from airflow_mm2_offsets.core.uncopied import CopyStep
 from airflow_mm2_offsets.kafka.ranges import OffsetRange
 from airflow_mm2_offsets.planning.record_ranges import MAX_WINDOW
 
+_THRIFTY_SAMPLE = 1_000
+"""The same where the records are large."""
 SAMPLE = 10_000
 """Source offsets that are read of a step beside as many as it has on the target."""
 
@@ -33,6 +36,8 @@ class RangesToCompare:
     """What to read where ``pairs`` lack copies: all places where these may lie."""
     unread: Sequence[OffsetRange] = ()
     """What is left out of the source where copies are lacking."""
+    thrifty: "RangesToCompare | None" = None
+    """What to read where ``pairs`` are too many bytes; None: there is nothing less to read."""
 
     @property
     def size(self) -> int:
@@ -66,9 +71,9 @@ def ranges_to_compare(
         is_near = on_source.size <= MAX_WINDOW and copies.size <= MAX_WINDOW
         (near if is_near or on_source.size <= MAX_WINDOW // 4 else far).append(position)
     if near:
-        yield near, _whole(OffsetRange(max(near[0], source.low), passed), near[0], steps, target)
+        yield near, _whole(near[0], steps, source, target, passed=passed)
     if far:
-        lacking = _lacking(far[0], steps, source, target)
+        lacking = _lacking(far[0], steps, source, target, sample=SAMPLE)
         if lacking.pairs:
             yield far, lacking
 
@@ -82,8 +87,9 @@ def _copies(position: int, steps: Sequence[CopyStep], target: Watermarks) -> Off
 
 
 def _whole(
-    on_source: OffsetRange, position: int, steps: Sequence[CopyStep], target: Watermarks
+    position: int, steps: Sequence[CopyStep], source: Watermarks, target: Watermarks, *, passed: int
 ) -> RangesToCompare:
+    on_source = OffsetRange(max(position, source.low), passed)
     copies = _copies(position, steps, target)
     if copies.size > MAX_WINDOW:
         most = min(MAX_WINDOW, 4 * on_source.size + SAMPLE)
@@ -92,12 +98,20 @@ def _whole(
     everywhere: Pairs = [([on_source], log if log.size <= MAX_WINDOW else copies)]
     rewinds: Pairs = [([], each) for each in _rewinds(steps, target, before=everywhere[0][1].first)]
     return RangesToCompare(
-        position=position, pairs=[([on_source], copies)], confirming=[*everywhere, *rewinds]
+        position=position,
+        pairs=[([on_source], copies)],
+        confirming=[*everywhere, *rewinds],
+        thrifty=_lacking(position, steps, source, target, sample=_THRIFTY_SAMPLE),
     )
 
 
 def _lacking(
-    position: int, steps: Sequence[CopyStep], source: Watermarks, target: Watermarks
+    position: int,
+    steps: Sequence[CopyStep],
+    source: Watermarks,
+    target: Watermarks,
+    *,
+    sample: int,
 ) -> RangesToCompare:
     pairs: list[tuple[Sequence[OffsetRange], OffsetRange]] = []
     unread: list[OffsetRange] = []
@@ -108,7 +122,7 @@ def _lacking(
             continue
         last = min(step.target_last, target.high - 1)
         copies = OffsetRange(max(step.target_first, target.low, last - MAX_WINDOW // 4), last)
-        samples, rest = _samples(lacking, copies.size + SAMPLE)
+        samples, rest = _samples(lacking, copies.size + sample)
         left -= sum(each.size for each in samples)
         if left < 0:
             unread.append(lacking)

@@ -69,7 +69,9 @@ def find_uncopied(
 ) -> dict[PartitionPosition, Uncopied]:
     """Return the records that MirrorMaker 2 has passed over, from each position on.
 
-    At most ``max_evidence_bytes`` of each cluster are read. What is not read is not counted.
+    Of each cluster ``max_evidence_bytes`` are read, at most as often as the number of partitions
+    can be halved. Where they are too few to read even the steps that lack copies, nothing is
+    proved: those offsets count, as records that may be missing.
 
     Args:
         pair: The clusters.
@@ -181,12 +183,15 @@ def _compare(
     Where some are missing, all places are read where their copies may lie.
     """
     facts = TargetFacts(are_comparable=are_comparable)
-    readings = _read(pair, [(each.key, each.ranges.pairs) for each in batch], max_bytes)
-    suspects = [
-        each
-        for each, reading in zip(batch, readings, strict=True)
-        if find_missing(each.steps, reading.compared, facts).offsets
-    ]
+    suspects = []
+    for each, reading in _look(pair, batch, max_bytes):
+        missing = find_missing(
+            each.steps, reading.compared, facts, unread=reading.unread, is_cut=reading.is_cut
+        )
+        if missing.offsets:
+            suspects.append(each)
+        elif missing.is_cut:
+            yield each, missing
     readings = _read(pair, [(each.key, each.ranges.confirming) for each in suspects], max_bytes)
     compacted = _compacted(pair, {each.key for each in suspects})
     for each, reading in zip(suspects, readings, strict=True):
@@ -197,8 +202,38 @@ def _compare(
                 reading.compared,
                 replace(facts, may_be_compacted=each.key in compacted),
                 unread=[*reading.unread, *((gap.first, gap.last) for gap in each.ranges.unread)],
+                is_cut=reading.is_cut,
             ),
         )
+
+
+def _look(
+    pair: ClusterPair, batch: Sequence[_Partition], max_bytes: int
+) -> Iterator[tuple[_Partition, "_Reading"]]:
+    """Read each partition; only the steps that lack copies where all of it is too much."""
+    readings = _read(pair, [(each.key, each.ranges.pairs) for each in batch], max_bytes)
+    cut = []
+    for each, reading in zip(batch, readings, strict=True):
+        if reading.is_cut and each.ranges.thrifty:
+            cut.append(replace(each, ranges=each.ranges.thrifty))
+        else:
+            yield each, reading
+    readings = _read_in_halves(pair, [(each.key, each.ranges.pairs) for each in cut], max_bytes)
+    yield from zip(cut, readings, strict=True)
+
+
+def _read_in_halves(
+    pair: ClusterPair, wanted: Sequence[tuple[TopicPartition, Pairs]], max_bytes: int
+) -> list["_Reading"]:
+    """Read so that a partition with large records leaves room for the others."""
+    readings = _read(pair, wanted, max_bytes)
+    if len(wanted) < 2 or not any(each.is_cut for each in readings):  # noqa: PLR2004 - halves
+        return readings
+    half = len(wanted) // 2
+    return [
+        *_read_in_halves(pair, wanted[:half], max_bytes // 2),
+        *_read_in_halves(pair, wanted[half:], max_bytes // 2),
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +243,8 @@ class _Reading:
     compared: list[Compared]
     unread: list[tuple[int, int]]
     """Source offsets that were to be read, and were not."""
+    is_cut: bool = False
+    """Whether anything was to be read, and was not."""
 
 
 def _read(
@@ -223,15 +260,16 @@ def _read(
     originals = read_source_ranges(pair, on_source, max_bytes=max_bytes)
     readings = []
     for number, (_, pairs) in enumerate(wanted):
-        reading = _Reading(compared=[], unread=[])
+        compared, unread, is_cut = [], [], False
         for sources, target in pairs:
             records = copies.get((number, target))
             if records is None or any((number, source) not in originals for source in sources):
-                reading.unread.extend((source.first, source.last) for source in sources)
+                unread += [(source.first, source.last) for source in sources]
+                is_cut = True
                 continue
             read = chain.from_iterable(originals[number, source][1] for source in sources)
-            reading.compared.append(_compared([*read], target, records))
-        readings.append(reading)
+            compared.append(_compared([*read], target, records))
+        readings.append(_Reading(compared=compared, unread=unread, is_cut=is_cut))
     return readings
 
 

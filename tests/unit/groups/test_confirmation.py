@@ -1,6 +1,6 @@
 """Checkpoints of MirrorMaker 2 that the syncs confirm, after all that may happen to a topic."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import pytest
@@ -92,3 +92,33 @@ def test_a_confirmed_checkpoint_skips_nothing(
         assert not [each for each in committed if history.skips(each.position.group)]
         if not is_recreated:
             assert not [each.reason for each in decisions if each.commit is None]
+
+
+@pytest.mark.parametrize("is_source_lost", [False, True])
+def test_a_checkpoint_before_records_that_were_never_copied(
+    is_source_lost: bool,  # noqa: FBT001
+) -> None:
+    """A group that commits it loses them; without the source nobody can tell."""
+    with simulated_mm2() as mm2:
+        copied = [*range(50), *range(60, 100)]
+        records = [Record(b"key", b"%d" % number, 1000 + number) for number in range(100)]
+        mm2.source.produce("orders", 0, records)
+        mm2.target.produce(COPY.topic, 0, [records[number] for number in copied])
+        for number in (0, 40, 49, 60, 99):
+            mm2.write_sync("orders", 0, number, copied.index(number))
+        checkpoint = Checkpoint(
+            group="g", topic=COPY.topic, partition=0, upstream=45, downstream=41
+        )
+        mm2.target.produce(
+            "source.checkpoints.internal", 0, [Record(*encode_checkpoint(checkpoint))]
+        )
+        pair = replace(mm2.pair, source=replace(mm2.pair.source, timeout=0.05))
+        mm2.source.is_running = not is_source_lost
+        (decision,) = sync_groups(
+            pair, parse_selection(".*"), offsets_from=OffsetsFrom.CHECKPOINTS
+        ).decisions
+    if is_source_lost:
+        assert decision.commit is not None
+    else:
+        assert decision.commit is None
+        assert "10 records after it, from offset 50 to 59" in decision.reason

@@ -15,7 +15,7 @@ from airflow_mm2_offsets.planning.kept_plan import check_kept_plan
 from airflow_mm2_offsets.planning.options import PlanOptions
 from airflow_mm2_offsets.planning.plan import plan_failover
 from airflow_mm2_offsets.testing import simulated_mm2
-from tests.support.pairs import STOPPED_CONNECT, Pair
+from tests.support.pairs import STOPPED_CONNECT, Pair, connect
 
 POSITIONS = {"orders": {0: 6}}
 
@@ -105,3 +105,30 @@ def test_a_source_that_is_silent_is_not_asked_for_its_syncs(
         monkeypatch.setattr(simulation.source, "before_answer", lambda: asked.append(True))
         _check(plan, pair, tmp_path, ids)
         assert not asked
+
+
+@pytest.mark.parametrize("connect_answers", [True, False])
+def test_records_that_are_passed_over_after_the_plan_was_made(
+    tmp_path: Path,
+    connect_answers: bool,  # noqa: FBT001
+) -> None:
+    """An approval took long, and MirrorMaker 2 was set ahead: without Connect nobody can tell."""
+    clusters = Pair()
+    clusters.write("orders", range(400))
+    clusters.copy("orders", range(50))
+    clusters.sync("orders", *((number, number) for number in range(50)))
+    clusters.pair = replace(clusters.pair, connect=connect())
+    plan = plan_failover(clusters.pair, {"orders": {0: 45}})
+    ids = read_ids(clusters.pair, plan.source_positions(), ask_source=True)
+    path = UPath(tmp_path / "plan.json")
+    positions = plan.source_positions()
+    check_kept_plan(plan, path, clusters.pair, positions=positions, pending=None, ids=ids)
+
+    clusters.copy("orders", range(150, 400))
+    clusters.sync("orders", (150, 50), (399, 299))
+    if not connect_answers:
+        pair = replace(clusters.pair, connect=STOPPED_CONNECT.client())
+        check_kept_plan(plan, path, pair, positions=positions, pending=None, ids=ids)
+        return
+    with pytest.raises(PlanError, match="passed 100 records over since, from offset 50 to 149"):
+        check_kept_plan(plan, path, clusters.pair, positions=positions, pending=None, ids=ids)

@@ -110,6 +110,54 @@ def test_a_position_before_a_hole_is_refused(clusters: Pair, hole: tuple[int, in
         assert plan.partitions[0].translation.uncopied is None
 
 
+@pytest.mark.parametrize("max_evidence_bytes", [1, 300, 1200])
+def test_bytes_that_are_not_enough_hide_no_hole(
+    clusters: Pair, hole: tuple[int, int], max_evidence_bytes: int
+) -> None:
+    """The steps that lack copies are read first; what can't be read is no proof either."""
+    _ask(clusters)
+    first, last = hole
+    number = last - first + 1
+    options = PlanOptions(max_evidence_bytes=max_evidence_bytes)
+    plan = _plan(clusters, first, options)
+    (answer,) = (each.translation for each in plan.partitions)
+    assert (plan.verdict, answer.basis) == (Verdict.REFUSED, Basis.NEVER_COPIED)
+    assert answer.uncopied is not None
+    assert answer.uncopied.at_most >= number
+    assert (answer.uncopied.at_least == 0) is ("Raise max_evidence_bytes" in answer.reason)
+    assert max_evidence_bytes > 1 or answer.uncopied.at_least == 0
+    given_up = replace(options, give_up=answer.uncopied.at_most)
+    assert _plan(clusters, first, given_up).verdict is Verdict.READY
+
+
+def test_a_hole_hides_behind_no_other_partition(clusters: Pair) -> None:
+    """All partitions together are too many bytes, and one of them has a hole."""
+    for partition in range(4):
+        clusters.write("orders", range(END), partition)
+        copied = [*range(200), *range(203, END)] if partition == 2 else range(END)
+        clusters.copy("orders", copied, partition)
+        syncs = [(number, down) for down, number in enumerate(copied) if number % 50 in {0, 3}]
+        clusters.sync("orders", *syncs, partition=partition)
+    _ask(clusters)
+    positions = {"orders": dict.fromkeys(range(4), 20)}
+    for limit in (300, 1200, 4000):
+        options = PlanOptions(max_evidence_bytes=limit)
+        plan = plan_failover(clusters.pair, positions, options=options)
+        assert [(each.partition, each.basis) for each in plan.refused] == [(2, Basis.NEVER_COPIED)]
+
+
+@pytest.mark.parametrize("max_evidence_bytes", [1, 300, 2**20])
+def test_where_no_step_lacks_copies_few_bytes_are_enough(
+    clusters: Pair, max_evidence_bytes: int
+) -> None:
+    """A lag that is too long to be read is not refused for that."""
+    clusters.write("orders", range(END))
+    _copy(clusters, range(END))
+    _ask(clusters)
+    options = PlanOptions(max_evidence_bytes=max_evidence_bytes)
+    assert _plan(clusters, 20, options).verdict is Verdict.READY
+
+
 def test_who_names_the_number_moves_past_a_hole(clusters: Pair, hole: tuple[int, int]) -> None:
     """One fewer is refused; the plan, its JSON and its totals name what was given up."""
     _ask(clusters)

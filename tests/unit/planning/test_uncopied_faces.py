@@ -10,6 +10,7 @@ from airflow_mm2_offsets.core.forecast import CountRange, ForecastRequest
 from airflow_mm2_offsets.core.plan import Verdict
 from airflow_mm2_offsets.core.policy import DISASTER, POLICIES, Policy
 from airflow_mm2_offsets.core.uncopied import count_lacking
+from airflow_mm2_offsets.planning import inverse_collector
 from airflow_mm2_offsets.planning.checks import find_problems
 from airflow_mm2_offsets.planning.forecast import forecast_failover
 from airflow_mm2_offsets.planning.options import DEFAULT_OPTIONS, PlanOptions
@@ -71,6 +72,13 @@ def test_offsets_that_the_syncs_show_not_to_be_copied(position: int, offsets: in
     assert count_lacking(PartitionSyncs([(100, 0), (200, 100), (399, 299)]), position) == offsets
 
 
+@pytest.mark.parametrize("begin", [0, 1000, 10**9])
+def test_where_the_source_begins_does_not_count(begin: int) -> None:
+    """Offsets of two logs are not compared."""
+    syncs = PartitionSyncs([(begin + 1000, 1000), (begin + 1100, 1100), (begin + 1300, 1200)])
+    assert count_lacking(syncs, begin + 900) == 100
+
+
 def test_a_check_names_the_number(latest: Pair) -> None:
     """Before anything is stopped."""
     positions = {"orders": {0: POSITION, 1: 10, 2: 10, 3: 10}}
@@ -99,6 +107,16 @@ def test_a_job_comes_home_to_what_it_has_read_nowhere(latest: Pair) -> None:
     plan = _home(latest, first, give_up=LOST)
     assert plan.partitions[0].translation.target == BEGAN + 150
     assert plan.given_up == LOST
+
+
+def test_a_job_comes_home_to_it_from_far(latest: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the records since the first move are too many to be read whole."""
+    monkeypatch.setattr(inverse_collector, "_NEAR", 10)
+    monkeypatch.setattr(inverse_collector, "_SPARE", 10)
+    first = _plan(latest, PlanOptions(read_source=False))
+    (answer,) = (each.translation for each in _home(latest, first).partitions)
+    assert (answer.status, answer.low, answer.high) == (Status.BOUNDED, POSITION, BEGAN + 150)
+    assert _home(latest, first, give_up=LOST).partitions[0].translation.target == BEGAN + 150
 
 
 def test_what_was_given_up_is_not_offered_again(latest: Pair) -> None:
