@@ -50,6 +50,22 @@ def folder_id(path: UPath) -> str:
     return f"{kind}://{host}/{path.path.strip('/')}/"
 
 
+def location_key(location: str) -> str:
+    """Return one text for all spellings of a location, without a look at its storage.
+
+    ``s3a://b/f``, ``s3://conn@b/f/`` and ``s3://b/f`` are equal, and so are a local path with and
+    without ``file://``. ``folder_id`` says the same of a path.
+    """
+    scheme, separator, rest = location.partition("://")
+    if not separator:
+        scheme, rest = "file", location.removeprefix("file:")
+    kind = storage_kind(scheme)
+    if kind in {"s3", "gs"}:
+        authority, slash, path = rest.partition("/")
+        rest = f"{authority.rpartition('@')[2]}{slash}{path}"
+    return f"{kind}://{rest.strip('/')}"
+
+
 def beside(folder: UPath, ending: str) -> UPath:
     """Return the file ``<folder>.<ending>`` beside a folder."""
     without_slash = (folder / ending).parent  # A slash at the end may count as a name.

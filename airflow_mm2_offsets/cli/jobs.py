@@ -192,8 +192,8 @@ def fence(*, job: JobOrJournal) -> Answer:
         return Answer(text="The job has never moved: there are no fences", data={"fences": {}})
     fences = derive_fences(entries, folder)
     problems = write_fences(known or job_in(folder, entries[-1].home), entries, open_path)
-    problems += find_unknown_stays(known, fences, open_path) if known else []
-    text = "\n".join(f"{home}: {each}" for home, each in fences.items())
+    unknown = find_unknown_stays(known, fences, open_path) if known else []
+    text = "\n".join([*(f"{home}: {each}" for home, each in fences.items()), *unknown])
     states = {home: each.state.value for home, each in fences.items()}
     return _answer(text, {"fences": states}, folder, problems)
 

@@ -19,7 +19,7 @@ from airflow_mm2_offsets.errors import (
 from airflow_mm2_offsets.locations import same_folder
 from airflow_mm2_offsets.moves.fences import read_fence
 from airflow_mm2_offsets.moves.folders import JobFolders, is_beating
-from airflow_mm2_offsets.moves.jobs import Home
+from airflow_mm2_offsets.moves.jobs import Home, settle_job_command
 from airflow_mm2_offsets.moves.journal import State
 from airflow_mm2_offsets.moves.move import Mover, is_same_journal, read_claim
 from airflow_mm2_offsets.moves.settle import find_unknown_stays
@@ -58,7 +58,7 @@ def find_move_problems(mover: Mover, takes_over: str | None) -> list[str]:
     problems += _fence_problems(mover)
     for home in filter(None, (move.here, move.there)):
         claim = _claim_of(mover, home)
-        if claim is not None and not is_same_journal(claim["journal"], mover.job.journal):
+        if claim is not None and not is_same_journal(mover.job.journal, claim["journal"]):
             problems.append(
                 f"{home} belongs to job {claim['job']}, whose journal is {claim['journal']}, and "
                 f"not {mover.job.journal}: give the same records, or another folder"
@@ -79,6 +79,10 @@ def _fence_problems(mover: Mover) -> list[str]:
     problems = find_unknown_stays(mover.job, fences, mover.open_path) if fences else []
     for folder, fence in fences.items():
         home = mover.job.past_home_of(folder)
+        is_own = any(each.stay_in(folder) for each in mover.job.homes)
+        claim = None if is_own else _claim_of(mover, home)
+        if not is_own and not (claim and is_same_journal(mover.job.journal, claim["journal"])):
+            continue  # a former home, which may be gone, or another job's
         try:
             latest = read_fence(mover.open_path(home.control))
         except (StopError, ConfigurationError):  # a lost storage; ``job_folders`` reports it
@@ -86,7 +90,8 @@ def _fence_problems(mover: Mover) -> list[str]:
         if latest is not None and latest.number > fence.number:
             problems.append(
                 f"{home}: it has the fence {latest.number}, and the journal has come to "
-                f"{fence.number} there: {mover.job.journal} has lost entries; restore it"
+                f"{fence.number} there: {mover.job.journal} has lost entries; restore it, or say "
+                f"where the job runs: {settle_job_command(mover.job.name)}"
             )
         elif latest is None or latest.number < fence.number:
             found = f"it has {latest}" if latest else "it has no fence"

@@ -15,7 +15,7 @@ from upath import UPath
 
 from airflow_mm2_offsets.errors import ConfigurationError, DrillError
 from airflow_mm2_offsets.locations import overlap, same_folder, spark_location
-from airflow_mm2_offsets.moves.fences import Fence, newest_number, put_fence, raise_fence
+from airflow_mm2_offsets.moves.fences import Fence, newest_number, put_fence
 from airflow_mm2_offsets.moves.folders import is_beating
 from airflow_mm2_offsets.moves.jobs import Home
 from airflow_mm2_offsets.moves.journal import FenceState, State
@@ -101,7 +101,7 @@ def close_drill(home: Home, control: UPath, mark: DrillMark) -> None:
     """
     if newest_number(control) < CLOSED:
         fence = _fence(home, mark, CLOSED, FenceState.STOPPING, at=datetime.now(UTC))
-        raise_fence(control, fence)
+        put_fence(control, fence)
 
 
 def _fence(home: Home, mark: DrillMark, number: int, state: FenceState, *, at: datetime) -> Fence:

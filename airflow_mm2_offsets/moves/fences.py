@@ -18,6 +18,7 @@ from typing import Any, Final
 from upath import UPath
 
 from airflow_mm2_offsets.errors import LostEntriesError, StopError
+from airflow_mm2_offsets.locations import location_key
 from airflow_mm2_offsets.moves.journal import Entry, Event, FenceState, fence_at
 from airflow_mm2_offsets.storage import list_directory, open_location, read_text, write_text
 
@@ -101,27 +102,35 @@ class Fence:
 def derive_fences(entries: Sequence[Entry], journal: str) -> dict[str, Fence]:
     """Return the fence of each home that a journal tells of, by the home's folder.
 
-    Homes that are closed come first: write them in this order.
+    Homes that are closed come first: write them in this order. A folder that was spelled in several
+    ways is one home, by its last spelling.
     """
     fences: dict[str, Fence] = {}
+    spellings: dict[str, str] = {}
     starts: dict[str, Mapping[str, Any]] = {}
     for entry in entries:
         if entry.event in {Event.HAND_OVER, Event.SETTLE} and "starting_offsets" in entry.facts:
-            starts[entry.home] = entry.facts
+            starts[location_key(entry.home)] = entry.facts
         # A driver that is started at the target before the hand-over must not begin there.
         closed = entry.facts.get("closed", ()) if entry.event is Event.SETTLE else ()
-        for home in dict.fromkeys([*fences, entry.home, *filter(None, [entry.target]), *closed]):
-            state, before = fence_at(entry, home), fences.get(home)
+        named = [*closed, *filter(None, [entry.target]), entry.home]
+        spellings |= {location_key(home): home for home in named}
+        for key in spellings:
+            home, before = spellings[key], fences.get(key)
+            state = fence_at(entry, home)
             if before is None or state is not before.state or _begins(entry, home):
-                start = starts.get(home, {}) if state is FenceState.OPEN else {}
-                fences[home] = _fence(entry, home, state, journal, start)
-    return dict(sorted(fences.items(), key=lambda each: each[1].state is FenceState.OPEN))
+                start = starts.get(key, {}) if state is FenceState.OPEN else {}
+                fences[key] = _fence(entry, home, state, journal, start)
+    in_order = sorted(fences.items(), key=lambda each: each[1].state is FenceState.OPEN)
+    return {spellings[key]: fence for key, fence in in_order}
 
 
 def _begins(entry: Entry, home: str) -> bool:
     """Tell whether an entry asks for a stop at a home, starts the job there, or settles all."""
-    own = {Event.ASK, Event.HAND_OVER, Event.RETURN}
-    return entry.event is Event.SETTLE or (home == entry.home and entry.event in own)
+    if entry.event is Event.SETTLE:
+        return True
+    is_own = location_key(home) == location_key(entry.home)
+    return is_own and entry.event in {Event.ASK, Event.HAND_OVER, Event.RETURN}
 
 
 def _fence(
@@ -132,7 +141,7 @@ def _fence(
         home=home,
         state=state,
         request_id=entry.request_id,
-        moved_to=(entry.target if home == entry.home else entry.home) or "",
+        moved_to=(entry.home if state is FenceState.MOVED else entry.target) or "",
         at=entry.at,
         journal=journal,
         starting_offsets=start.get("starting_offsets"),

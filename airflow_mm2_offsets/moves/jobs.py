@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from airflow_mm2_offsets.core.times import parse_seconds
 from airflow_mm2_offsets.errors import ConfigurationError, did_you_mean
+from airflow_mm2_offsets.locations import location_key
 from airflow_mm2_offsets.logins import without_login
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -45,7 +46,7 @@ def settle_command(journal: str, folder: str) -> str:
 
 def settle_job_command(job: str) -> str:
     """Return the same command where the journal does not have all homes: the file of jobs does."""
-    return f"`airflow-mm2-offsets jobs settle {job} --jobs FILE --at CLUSTER`"
+    return f"`airflow-mm2-offsets jobs settle {job} --jobs FILE --at FOLDER`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +115,11 @@ class Home:
         return replace(self, folder=f"{self.folder}/{number}", spark_folder=spark_folder)
 
     def stay_in(self, folder: str) -> "Home | None":
-        """Return the home of the stay in a folder; None if it is no stay's."""
-        if folder == self.folder:
+        """Return the home of the stay in a folder, in any spelling; None if it is no stay's."""
+        own, other = location_key(self.folder), location_key(folder)
+        if other == own:
             return self
-        number = folder.removeprefix(f"{self.folder}/")
+        number = other.removeprefix(f"{own}/")
         return self.stay(int(number)) if _STAY.fullmatch(number) else None
 
     def overlaps(self, other: "Home") -> bool:

@@ -50,6 +50,7 @@ run. Where the table gives only "own", others are refused.
 import json
 import re
 from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -60,6 +61,7 @@ from typing import Any, Final, NamedTuple
 from upath import UPath
 
 from airflow_mm2_offsets.errors import HandoverError, LockedError
+from airflow_mm2_offsets.locations import location_key
 from airflow_mm2_offsets.storage import create_new, list_directory, open_location, read_bytes
 
 SCHEMA_VERSION: Final = 1
@@ -286,19 +288,24 @@ def _refuse_ended_run(entries: Sequence[Entry], run: str) -> None:
         raise LockedError(f"{settled[-1].run!r} has ended this run's move: start a new run")
 
 
+def _is_same(home: str | None, others: AbstractSet[str | None]) -> bool:
+    keys = {each and location_key(each) for each in others}
+    return (home and location_key(home)) in keys
+
+
 def _ask(entries: Sequence[Entry], step: Step) -> Entry:
     """Return the entry of a run that is to stop the job, or goes on."""
     _refuse_ended_run(entries, step.run)
     last = entries[-1] if entries else None
-    if last is not None and step.home not in {None, last.home}:
+    if last is not None and not _is_same(step.home, {last.home, None}):
         raise HandoverError(f"{last}, and not at {step.home}")
-    if step.target is not None and step.target == (last.home if last else step.home):
+    if step.target is not None and _is_same(step.target, {last.home if last else step.home}):
         raise HandoverError(f"the job is already at {step.target}")
     if last is not None and last.state is not State.HOME:
         if last.run == step.run:
             if last.state is State.STARTING:
                 raise LockedError(f"{last}: clear the report of this run first")
-            if step.target != last.target:
+            if not _is_same(step.target, {last.target}):
                 raise HandoverError(f"{last}, to move it to {last.target} and not to {step.target}")
             return last
         is_only_stopped = last.state is State.STOPPED and last.target is None
@@ -355,7 +362,7 @@ class FenceState(StrEnum):
 
 def fence_at(last: Entry, home: str) -> FenceState:
     """Return what the last entry says to the drivers of a home."""
-    if home != last.home:
+    if location_key(home) != location_key(last.home):
         return FenceState.MOVED
     return FenceState.STOPPING if last.state in {State.STOPPING, State.STOPPED} else FenceState.OPEN
 
@@ -437,7 +444,7 @@ class Journal:
         asked = next(steps)
         try:
             while True:
-                answer = self.entries() if asked is None else self._create(asked)
+                answer = self.entries() if asked is None else self.create(asked)
                 asked = steps.send(answer)
         except StopIteration as end:
             recorded: Recorded = end.value
@@ -456,7 +463,12 @@ class Journal:
         except ValueError as error:
             raise HandoverError(f"it is damaged: {error}", file=str(path)) from error
 
-    def _create(self, entry: Entry) -> bool:
+    def create(self, entry: Entry) -> bool:
+        """Add an entry; tell whether there was none of its number.
+
+        Raises:
+            HandoverError: The folder can't be written.
+        """
         return create_new(self._path(entry.number), entry.to_bytes(), HandoverError)
 
     def _path(self, number: int) -> UPath:

@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from airflow_mm2_offsets.errors import (
     LostEntriesError,
     Mm2OffsetsError,
 )
-from airflow_mm2_offsets.locations import same_folder
+from airflow_mm2_offsets.locations import location_key, same_folder
 from airflow_mm2_offsets.moves.fences import (
     Fence,
     derive_fences,
@@ -30,7 +31,7 @@ from airflow_mm2_offsets.moves.fences import (
     read_fence,
 )
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob, settle_job_command
-from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, State, Step
+from airflow_mm2_offsets.moves.journal import Entry, Event, FenceState, Journal, State, Step
 from airflow_mm2_offsets.spark.control import DRIVER
 from airflow_mm2_offsets.storage import create_new, list_files, open_location, read_text, write_text
 
@@ -199,9 +200,7 @@ class Mover:
         move = self.find_to_ask()
         if self.to == move.here.cluster:
             raise HandoverError(f"job {self.job.name} is already at {move.here}")
-        # A kill, or a storage that was lost, may have left a fence out.
-        for problem in write_fences(self.job, move.entries, self.open_path):
-            log.warning("%s", problem)
+        self._write_missing_fences(move.entries)
         for home in move.homes:
             self._unless_lost(home, move, self._check_claim)
         asked = Step(
@@ -213,6 +212,17 @@ class Mover:
             facts={"policy": self.policy.name},
         )
         return self._fenced(self.journal.record(asked).entries)
+
+    def _write_missing_fences(self, entries: Sequence[Entry]) -> None:
+        """Write what a kill, or a storage that was lost, has left out."""
+        try:
+            problems = write_fences(self.job, entries, self.open_path)
+        except LostEntriesError:
+            if len(self.journal.entries()) == len(entries):
+                raise
+            return  # another run has just gone on, and decides
+        for problem in problems:
+            log.warning("%s", problem)
 
     def record(self, move: Move, event: Event, **facts: Any) -> Move:
         """Record a step of a move that has begun, and write the fences that follow from it.
@@ -299,9 +309,10 @@ class Mover:
         if move is None:
             raise AssertionError("the run has recorded a step, and has no move")
         fences = derive_fences(entries, self.job.journal)
-        homes = {home.folder: home for home in move.homes}
-        for folder in filter(homes.__contains__, fences):
-            self._unless_lost(homes[folder], move, lambda at: self._write(fences[at.folder]))
+        homes = {location_key(home.folder): home for home in move.homes}
+        for folder, fence in fences.items():
+            if home := homes.get(location_key(folder)):
+                self._unless_lost(home, move, partial(self._write, fence))
         return move
 
     def _unless_lost(self, home: Home, move: Move, do: Callable[[Home], object]) -> None:
@@ -314,8 +325,8 @@ class Mover:
                 raise
             log.warning("%s can't be reached: %s", home, error)
 
-    def _write(self, fence: Fence) -> None:
-        write_fence(self.open_path(f"{fence.home}/control"), fence, self.job.name)
+    def _write(self, fence: Fence, home: Home) -> None:
+        write_fence(self.open_path(home.control), fence, self.job.name)
 
     def _check_claim(self, home: Home) -> bool:
         return check_claim(self.open_path(home.control), self.job.journal)
@@ -324,9 +335,11 @@ class Mover:
         """Return the first stay whose folder no stay of the job, and no other job, has used."""
         if home is None:
             return None
-        used = {each.home for each in entries}
+        used = {location_key(each.home) for each in entries}
         stays = (home.stay(number) for number in count(1))
-        return next(each for each in stays if each.folder not in used and self._is_free(each))
+        return next(
+            each for each in stays if location_key(each.folder) not in used and self._is_free(each)
+        )
 
     def _is_free(self, home: Home) -> bool:
         control = self.open_path(home.control)
@@ -384,20 +397,20 @@ def check_claim(control: UPath, journal: str) -> bool:
     claim = read_claim(control)
     if claim is None:
         return False
-    if is_same_journal(claim["journal"], journal):
+    if is_same_journal(journal, claim["journal"]):
         return True
     raise HandoverError(
         f"it belongs to the journal {claim['journal']}, and not to {journal}: two journals could "
         f"start two jobs there. Give the same records, or another folder. If the journal was "
         f"moved, or the other one has only stopped the job, say where the job runs: "
-        f"{settle_job_command(claim['job'])}",
+        f"{settle_job_command(journal.rpartition('/')[2])}",
         file=str(control / CLAIM),
     )
 
 
-def is_same_journal(one: str, other: str) -> bool:
-    """Tell whether two locations, in any spelling, are one journal."""
-    return one == other or same_folder(UPath(one), other)
+def is_same_journal(journal: str, claimed: str) -> bool:
+    """Tell whether a claim names a journal, in any spelling."""
+    return location_key(journal) == location_key(claimed) or same_folder(UPath(journal), claimed)
 
 
 def write_fence(control: UPath, fence: Fence, job: str, *, takes_over: bool = False) -> None:
@@ -419,7 +432,8 @@ def write_fence(control: UPath, fence: Fence, job: str, *, takes_over: bool = Fa
     path = open_location(control, HandoverError) / CLAIM
     if takes_over:
         is_raised(control, fence)
-        write_text(path, data, HandoverError)
+        if read_text(path, HandoverError) != data:
+            write_text(path, data, HandoverError)
     elif not check_claim(control, fence.journal):
         create_new(path, data.encode(), HandoverError)
         check_claim(control, fence.journal)
@@ -429,21 +443,32 @@ def write_fence(control: UPath, fence: Fence, job: str, *, takes_over: bool = Fa
 def write_fences(job: SparkJob, entries: Sequence[Entry], open_path: OpenPath) -> list[str]:
     """Write each fence that follows from a journal, and return what could not be, as sentences.
 
-    By a person's word (``settle``) all homes belong to this journal, whichever they were of.
+    By a person's word (``settle``) the job's homes belong to this journal, whichever they were of.
+    Homes that the job had once, and that are not declared any more, may be another job's by now.
 
     Raises:
-        LostEntriesError: A home has a later fence: no home is opened any more.
+        LostEntriesError: A home of the job has a later fence: no home is opened any more.
     """
     problems = []
+    lost: LostEntriesError | None = None
     settled = {each.number for each in entries if each.event is Event.SETTLE}
     for folder, fence in derive_fences(entries, job.journal).items():
-        takes_over = fence.number in settled
+        is_own = any(home.stay_in(folder) for home in job.homes)
+        if lost and fence.state is FenceState.OPEN:
+            raise lost
         try:
-            write_fence(open_path(f"{folder}/control"), fence, job.name, takes_over=takes_over)
-        except LostEntriesError:
-            raise
+            write_fence(
+                open_path(f"{folder}/control"),
+                fence,
+                job.name,
+                takes_over=is_own and fence.number in settled,
+            )
         except Mm2OffsetsError as error:
+            if is_own and isinstance(error, LostEntriesError):
+                lost = lost or error
             problems.append(f"no fence was written in {folder}: {error}")
+    if lost:
+        raise lost
     return problems
 
 

@@ -1,14 +1,21 @@
 """A person's word for where a job runs: it ends any move, and begins a journal that was lost."""
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, Mm2OffsetsError
-from airflow_mm2_offsets.locations import same_folder
+from airflow_mm2_offsets.locations import location_key, same_folder
 from airflow_mm2_offsets.moves.fences import newest_number, read_fences
 from airflow_mm2_offsets.moves.jobs import Home, SparkJob, settle_job_command
-from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, Step
-from airflow_mm2_offsets.moves.move import OpenPath, read_claim, write_fences
+from airflow_mm2_offsets.moves.journal import Entry, Event, Journal, Step, decide
+from airflow_mm2_offsets.moves.move import (
+    OpenPath,
+    is_same_journal,
+    read_claim,
+    write_fences,
+)
 from airflow_mm2_offsets.storage import list_directory, open_location
 
 MOST_ENTRIES: Final = 1000
@@ -44,7 +51,7 @@ def settle(
         StopError: The fences of the home can't be read.
     """
     journal = Journal(open_path(job.journal))
-    entries: Sequence[Entry] = journal.entries()
+    entries: list[Entry] = journal.entries()
     last = entries[-1].number if entries else 0
     stays = _find_stays(job, [home, *_folders_of(entries)], open_path)
     highest = max(_newest(home, stays, open_path), last)
@@ -53,17 +60,27 @@ def settle(
             f"a home has the fence {highest}, and the journal {job.journal} has come to {last}: it "
             f"is another job's journal, or a very old copy; restore it"
         )
-    facts = {
-        "closed": [each for each in stays if each != home],
-        **_start_at(home, entries, open_path),
-    }
-    number = last
-    while number <= highest:
-        step = Step(
-            event=Event.SETTLE, run=by, home=home, seen=seen, first=highest + 1, facts=facts
+    if highest > last and entries and len(job.homes) == 1:
+        raise HandoverError(
+            f"a home has the fence {highest}, and the journal {job.journal} has come to {last}: it "
+            f"has lost entries, and does not say where else the job has been. Restore it, or give "
+            f"JOB, and --jobs FILE with all of its homes"
         )
-        entries = journal.record(step).entries
-        number = seen = entries[-1].number
+    closed = [each for each in stays if location_key(each) != location_key(home)]
+    step = Step(
+        event=Event.SETTLE,
+        run=by,
+        home=home,
+        seen=seen,
+        first=highest + 1,
+        facts={"closed": closed, **_start_at(home, entries, open_path)},
+    )
+    entries = [*journal.record(step).entries]
+    while entries[-1].number <= highest:
+        entry = decide(entries, replace(step, seen=entries[-1].number))
+        if not journal.create(entry):
+            raise HandoverError("the journal has gone on meanwhile: say it again")
+        entries.append(entry)
     return entries[-1], write_fences(job, entries, open_path)
 
 
@@ -91,14 +108,28 @@ def find_home(
     known = dict.fromkeys([*lived, *_folders_of(entries), *(home.folder for home in homes)])
     for home in homes:
         if place == home.cluster:
-            return next(filter(home.stay_in, lived), home.folder)
+            _refuse_unknown_stays(home, known, open_path)
+            stays = (home.stay_in(each) for each in lived)
+            return next(filter(None, stays), home).folder
     for folder in known:
-        if folder == place.rstrip("/") or same_folder(open_path(folder), place):
-            return folder
+        if location_key(folder) == location_key(place) or same_folder(open_path(folder), place):
+            stay = next(filter(None, (home.stay_in(folder) for home in homes)), None)
+            return stay.folder if stay else folder
     if not any(home.stay_in(place.rstrip("/")) for home in homes):
         names = [*(home.cluster for home in homes), *known]
         raise HandoverError(f"{place} is no home of the job: give {' or '.join(names)}")
     return place.rstrip("/")
+
+
+def _refuse_unknown_stays(home: Home, known: Collection[str], open_path: OpenPath) -> None:
+    """Raise if a cluster's name may mean a folder that the journal does not name."""
+    named = {location_key(each) for each in known}
+    others = [each for each in _later_stays(home, open_path) if location_key(each) not in named]
+    if others:
+        raise ConfigurationError(
+            f"the job has had folders at {home.cluster} that its journal does not name: give the "
+            f"one where it runs, such as {others[-1]}"
+        )
 
 
 def find_unknown_stays(job: SparkJob, known: Collection[str], open_path: OpenPath) -> list[str]:
@@ -112,79 +143,100 @@ def find_unknown_stays(job: SparkJob, known: Collection[str], open_path: OpenPat
     Returns:
         A sentence for each. What can't be looked at is not among them.
     """
-    stays, _ = _claimed_stays(job, known, open_path)
+    named = {location_key(each) for each in known}
+    stays = []
+    for home in job.homes:
+        with suppress(Mm2OffsetsError):
+            stays += _later_stays(home, open_path)
     return [
         f"{folder}: the job has been there, and its journal {job.journal} does not say so, so a "
         f"driver may start there. Say where the job runs: {settle_job_command(job.name)}"
         for folder in stays
+        if location_key(folder) not in named
     ]
 
 
 def _find_stays(job: SparkJob, folders: Sequence[str], open_path: OpenPath) -> list[str]:
-    """Return every folder in which the job may have a driver.
+    """Return every folder in which the job may have a driver, each once.
 
-    Those are the first stay at each cluster, those that the journal names, those that are claimed
-    for the job, and those that a fence names. Of a home that can't be looked at it is each stay up
+    Those are the first stay at each cluster, those that the journal names, later ones that belong
+    to a journal, and those that a fence names. Of a home that can't be looked at it is each stay up
     to one more than is known at the other: the job goes from one to the other.
     """
-    claimed, lost = _claimed_stays(job, (), open_path)
-    stays = dict.fromkeys([*folders, *(home.folder for home in job.homes), *claimed])
-    for folder in list(stays):
-        stays |= dict.fromkeys(_named_by_fences(job, folder, open_path))
-    most = max(_number_of(job, folder) for folder in stays) + 1
-    stays |= dict.fromkeys(home.stay(each).folder for home in lost for each in range(1, most + 1))
-    return list(stays)
-
-
-def _claimed_stays(
-    job: SparkJob, known: Collection[str], open_path: OpenPath
-) -> tuple[list[str], list[Home]]:
-    """Return the later stays that are claimed for the job, but for known ones; and lost homes."""
-    stays: list[str] = []
+    found: dict[str, str] = {}
     lost: list[Home] = []
+    waiting = [*folders, *(home.folder for home in job.homes)]
     for home in job.homes:
         try:
-            place = open_location(open_path(home.folder), HandoverError)
-            names = sorted(list_directory(place, HandoverError))
-            inner = [f"{home.folder}/{name}" for name in names]
-            for folder in filter(home.stay_in, inner):
-                claim = None if folder in known else read_claim(open_path(f"{folder}/control"))
-                stays += [folder] if claim and claim["job"] == job.name else []
+            waiting += _later_stays(home, open_path)
         except Mm2OffsetsError:
             lost.append(home)
-    return stays, lost
+    while waiting:
+        folder = waiting.pop(0)
+        if location_key(folder) not in found and not _is_another_job_s(job, folder, open_path):
+            found[location_key(folder)] = folder
+            waiting += _named_by_fences(folder, open_path)
+    most = max(_number_of(job, folder) for folder in found.values()) + 1
+    for home in lost:
+        for number in range(1, most + 1):
+            found.setdefault(location_key(home.stay(number).folder), home.stay(number).folder)
+    return [*found.values()]
+
+
+def _is_another_job_s(job: SparkJob, folder: str, open_path: OpenPath) -> bool:
+    """Tell whether a folder is no home of the job, and belongs to another journal by now."""
+    if any(home.stay_in(folder) for home in job.homes):
+        return False
+    try:
+        claim = read_claim(open_path(f"{folder}/control"))
+    except Mm2OffsetsError:
+        return False
+    return claim is not None and not is_same_journal(job.journal, claim["journal"])
+
+
+def _later_stays(home: Home, open_path: OpenPath) -> list[str]:
+    """Return the later stays of a home that belong to a journal, whichever it is.
+
+    Raises:
+        HandoverError: The home can't be looked at.
+    """
+    place = open_location(open_path(home.folder), HandoverError)
+    inner = [f"{home.folder}/{name}" for name in list_directory(place, HandoverError)]
+    stays = sorted(filter(home.stay_in, inner), key=lambda each: int(each.rpartition("/")[2]))
+    return [each for each in stays if read_claim(open_path(f"{each}/control")) is not None]
 
 
 def _number_of(job: SparkJob, folder: str) -> int:
-    """Return which stay of its home a folder is; 1 for a folder that is no stay."""
-    name = folder.rpartition("/")[2]
-    return int(name) if any(folder == f"{home.folder}/{name}" for home in job.homes) else 1
+    """Return which stay of its home a folder is; 1 for a folder that is no later stay."""
+    is_later = any(
+        home.stay_in(folder) and location_key(folder) != location_key(home.folder)
+        for home in job.homes
+    )
+    return int(folder.rstrip("/").rpartition("/")[2]) if is_later else 1
 
 
-def _named_by_fences(job: SparkJob, folder: str, open_path: OpenPath) -> list[str]:
-    """Return the stays that the fences of a folder name as the target of a move."""
+def _named_by_fences(folder: str, open_path: OpenPath) -> list[str]:
+    """Return the folders that the fences of a home name as the target of a move."""
     try:
         fences = read_fences(open_path(f"{folder}/control"))
     except Mm2OffsetsError:
-        return []  # its home is reported
-    targets = {each.moved_to for each in fences}
-    return [each for each in targets if any(home.stay_in(each) for home in job.homes)]
+        return []  # no fence can be written there either, and that is reported
+    return [each.moved_to for each in fences if each.moved_to]
 
 
 def _newest(home: str, stays: Sequence[str], open_path: OpenPath) -> int:
     """Return the highest number of all fences in reach; those of the home must be."""
     numbers = [newest_number(open_path(f"{home}/control"))]
     for folder in stays:
-        try:
+        with suppress(Mm2OffsetsError):
             numbers.append(newest_number(open_path(f"{folder}/control")))
-        except Mm2OffsetsError:
-            continue
     return max(numbers)
 
 
 def _start_at(home: str, entries: Sequence[Entry], open_path: OpenPath) -> dict[str, Any]:
     """Return where the job began at a home, by its fences, if the journal does not say so."""
-    if any(each.home == home and "starting_offsets" in each.facts for each in entries):
+    key = location_key(home)
+    if any(location_key(each.home) == key and "starting_offsets" in each.facts for each in entries):
         return {}
     for fence in read_fences(open_path(f"{home}/control")):
         if fence.starting_offsets or fence.topics:

@@ -223,8 +223,8 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
         since=entry.at if entry else None,
         stopped_at=stopped.at if stopped else None,
         arrived_at=arrived.at if arrived and state == "moved" else None,
-        next=steps[_step(move, state, wait)].format(**words),
-        next_if_failed=steps[_step(move, state, {})].format(**words),
+        next=steps[_step(move, state, str(words["here"]), wait)].format(**words),
+        next_if_failed=steps[_step(move, state, str(words["here"]), {})].format(**words),
         numbers=move.noted("numbers") or {},
         run=move.run,
         job_dag=move.job.dag if is_there else None,
@@ -236,21 +236,21 @@ def _status(move: Move, entry: Entry | None, state: str) -> MoveStatus:
     )
 
 
-def _step(move: Move, state: str, wait: Mapping[str, Any]) -> str:
+def _step(move: Move, state: str, here: str, wait: Mapping[str, Any]) -> str:
     """Return which of the next steps counts."""
-    if _is_past(move, state):
+    if _is_past(move, state, here):
         return "past"
     if wait.get("asked_in"):
         return "asked"
     return "waiting" if state == "stopped" and wait else state
 
 
-def _is_past(move: Move, state: str) -> bool:
+def _is_past(move: Move, state: str, here: str) -> bool:
     """Tell whether the job may be elsewhere by now than the move's state says."""
     if not move.number or move.last is None or move.last.move == move.number:
         return False
     if state == "settled":
-        return move.last.event is not Event.SETTLE
+        return move.last.event is not Event.SETTLE or move.last.home != here
     return state != "taken over" or move.last.state is State.HOME
 
 

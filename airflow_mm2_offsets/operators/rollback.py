@@ -96,11 +96,12 @@ def give_up(context: Context, mover: Mover, choice: str) -> dict[str, Any]:
     """
     if choice == KEEP:
         return _answer("kept", "untouched", KEPT)
-    has_dag = mover.job.dag is not None
-    undone = roll_back(mover, partial(_restart, context) if choice == RESTART and has_dag else None)
+    problem = _find_problem(context, mover) if choice == RESTART else None
+    can_restart = choice == RESTART and problem is None
+    undone = roll_back(mover, partial(_restart, context) if can_restart else None)
     move, run_id = undone.move, undone.move.job_run("__restart")
-    if choice == RESTART and undone.job is JobNow.STOPPED and not has_dag:
-        raise NotReadyError(f"{_NOT_RESTARTED}: no DAG runs it: start it on its platform")
+    if problem and undone.job is JobNow.STOPPED:
+        raise NotReadyError(f"{_NOT_RESTARTED}: {problem}")
     if choice == RESTART and undone.job is JobNow.STOPPED and _is_restarted(context, move):
         sentence = f"The run {run_id} of DAG {move.job.dag} starts the job at {move.here}."
         return _answer("rolled_back", "restarted", sentence, run_id)
@@ -108,13 +109,19 @@ def give_up(context: Context, mover: Mover, choice: str) -> dict[str, Any]:
     return _answer(done, undone.job.value, undone.sentence)
 
 
+def _find_problem(context: Context, mover: Mover) -> str | None:
+    """Return why the job's DAG can't be triggered: known before anything is undone."""
+    if mover.job.dag is None:
+        return "no DAG runs it: start it on its platform"
+    problems = find_dag_problems(context, mover.job.dag)
+    return f"{'; '.join(problems)}. Then start the job where it was" if problems else None
+
+
 def _restart(context: Context, move: Move) -> None:
     """Trigger the job's DAG where the job was, unless an earlier try has."""
     if _is_restarted(context, move):
         return
     try:
-        if move.job.dag and (problems := find_dag_problems(context, move.job.dag)):
-            raise NotReadyError(f"{'; '.join(problems)}. Then clear this task")
         start_job(context, move.job, move.here, move.job_run("__restart"))
     except Mm2OffsetsError as error:
         raise as_class(type(error), error, f"{_NOT_RESTARTED}: {error}") from error

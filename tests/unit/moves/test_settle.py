@@ -11,8 +11,8 @@ from airflow_mm2_offsets.errors import ConfigurationError, HandoverError, LostEn
 from airflow_mm2_offsets.moves.checks import find_move_problems
 from airflow_mm2_offsets.moves.fences import newest_number
 from airflow_mm2_offsets.moves.jobs import Home
-from airflow_mm2_offsets.moves.journal import Event, FenceState, Journal
-from airflow_mm2_offsets.moves.move import job_at, write_fences
+from airflow_mm2_offsets.moves.journal import Entry, Event, FenceState, Journal
+from airflow_mm2_offsets.moves.move import job_at, job_in, write_fences
 from airflow_mm2_offsets.moves.overview import overview_of
 from airflow_mm2_offsets.moves.settle import find_home, settle
 from tests.unit.moves.stage import OFFSETS, ONE, TWO, Stage, step
@@ -182,3 +182,115 @@ def test_a_stop_by_hand_names_where_the_job_is_by_now(stage: Stage) -> None:
     with pytest.raises(HandoverError, match=rf"stop --home {west.folder}"):
         job_at(east.folder, UPath)
     assert job_at(west.folder, UPath).journal == stage.job.journal
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_home_that_is_spelled_otherwise_is_the_same_home(stage: Stage, at: int) -> None:
+    """Such as after a connection was renamed: it is not closed as another one."""
+    stage.move(ONE)
+    homes = list(stage.job.homes)
+    homes[at] = replace(homes[at], folder=f"file://{homes[at].folder}/")
+    stage.job = replace(stage.job, homes=tuple(homes))
+    east, west = stage.job.homes
+    assert overview_of(stage.job, UPath).home.cluster == "west"
+    for _ in range(2):
+        assert say(stage, west) == []
+        assert stage.states(east, west) == [MOVED, OPEN]
+    back = stage.mover(TWO).ask()
+    assert (back.here, back.there) == (west, east.stay(2))
+    assert stage.states(west) == [FenceState.STOPPING]
+
+
+def test_a_job_with_another_name_takes_its_later_stays_along(stage: Stage) -> None:
+    """Their claims have the old name; the folders are those of its homes."""
+    east, west = stage.job.homes
+    stage.move(ONE)
+    stage.move(TWO)
+    stage.job = replace(stage.job, name="orders2")
+    assert say(stage, west) == []
+    assert stage.states(east, east.stay(2), west) == [MOVED, MOVED, OPEN]
+    assert find_move_problems(stage.mover("dag:three"), None) == []
+
+
+def test_a_journal_alone_does_not_go_on_after_lost_entries(stage: Stage) -> None:
+    """It does not know where the job has been since; the file of jobs names all homes."""
+    east, west = stage.job.homes
+    stage.move(ONE)
+    stage.move(TWO)
+    for number in range(5, 9):
+        Path(stage.job.journal, f"{number:06d}.json").unlink()
+    alone = job_in(stage.job.journal, west.folder)
+    with pytest.raises(HandoverError, match="has lost entries"):
+        settle(alone, west.folder, UPath, by="ada", seen=4)
+    assert stage.states(east.stay(2), west) == [OPEN, MOVED]
+    assert say(stage, west) == []
+    assert stage.states(east.stay(2), west) == [MOVED, OPEN]
+
+
+def test_a_former_home_may_be_another_job_s(stage: Stage) -> None:
+    """Its fences and its claim are left alone, and hold no move up."""
+    east, west = stage.job.homes
+    stage.move(ONE)
+    say(stage, west)
+    shutil.rmtree(east.folder)
+    other = Stage(stage.folder / "more")
+    other.job = replace(other.job, name="payments", homes=(east, other.job.homes[1]))
+    other.use(east)
+    for run in (ONE, TWO, ONE, TWO, ONE):
+        other.mover(run).ask()
+        step(other.mover(run), Event.WITHDRAW)
+    north = Home(cluster="north", folder=str(stage.folder / "north" / "orders"))
+    stage.job = replace(stage.job, homes=(west, north))
+    assert find_move_problems(stage.mover(TWO), None) == []
+    assert stage.mover(TWO).ask().there == north
+    step(stage.mover(TWO), Event.WITHDRAW)
+    (problem,) = say(stage, west)
+    assert "belongs to the journal" in problem
+    assert stage.states(east) == [OPEN]
+
+
+def test_a_cluster_s_name_is_not_enough_where_folders_are_unknown(stage: Stage) -> None:
+    """It would mean the first one, with the oldest checkpoint."""
+    east, _ = stage.job.homes
+    stage.move(ONE)
+    stage.move(TWO)
+    with pytest.raises(ConfigurationError, match=str(east.stay(2).folder)):
+        find_home("east", [], stage.job.homes, UPath)
+    assert find_home(f"{east.folder}/2/", [], stage.job.homes, UPath) == east.stay(2).folder
+
+
+def test_a_later_fence_at_one_home_leaves_no_other_open(stage: Stage) -> None:
+    """Homes that are to be closed are closed first, and none is opened."""
+    east, west = stage.job.homes
+    stage.move(ONE)
+    stage.move(TWO)
+    stage.move("dag:three")
+    for home in (east.stay(2), west.stay(2)):
+        shutil.rmtree(Path(home.control, "fence"))
+    late = Path(east.control, "fence", "000900.json")
+    late.write_text("{}")
+    with pytest.raises(LostEntriesError):
+        write_fences(stage.job, Journal(UPath(stage.job.journal)).entries(), UPath)
+    assert stage.states(east.stay(2), west.stay(2)) == [MOVED, None]
+
+
+def test_the_journal_is_read_once_to_catch_up(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be many entries behind."""
+    east, west = stage.job.homes
+    stage.move(ONE)
+    path = Path(east.control, "fence", "000060.json")
+    path.write_text(path.with_name("000003.json").read_text())
+    reads = 0
+    read = Journal.entries
+
+    def entries(journal: Journal) -> list[Entry]:
+        nonlocal reads
+        reads += 1
+        return read(journal)
+
+    monkeypatch.setattr(Journal, "entries", entries)
+    assert say(stage, west) == []
+    assert reads < 5
+    assert read(Journal(UPath(stage.job.journal)))[-1].number == 61

@@ -11,6 +11,7 @@ from airflow_mm2_offsets.errors import (
     NotReadyError,
 )
 from airflow_mm2_offsets.moves.journal import Event, FenceState, State
+from airflow_mm2_offsets.operators import rollback
 from airflow_mm2_offsets.operators.rollback import RollbackFailoverOperator
 from tests.unit.operators.mover import Mover
 
@@ -25,14 +26,15 @@ def mover(mover: Mover) -> Mover:
 
 
 def test_a_paused_dag_restarts_nothing(mover: Mover) -> None:
-    """All is undone, and the task says what is missing; cleared, it triggers."""
+    """All is undone, and the task says what is missing. A person starts the job then."""
     mover.worker.paused["orders_stream"] = True
     with pytest.raises(NotReadyError, match="rolled back, but the job was not restarted: DAG orde"):
         mover.run(RollbackFailoverOperator, **RESTART)
     assert mover.fence(mover.job.homes[0]) is FenceState.OPEN
     mover.worker.paused["orders_stream"] = False
-    assert mover.run(RollbackFailoverOperator, **RESTART)["job"] == "restarted"
-    assert len(mover.worker.triggered) == 1
+    assert mover.entries()[-1].state is State.HOME
+    assert mover.run(RollbackFailoverOperator, **RESTART)["job"] == "stopped"
+    assert mover.worker.triggered == {}
 
 
 def test_a_job_without_a_dag_is_not_restarted(mover: Mover) -> None:
@@ -60,12 +62,18 @@ def test_each_stop_of_a_run_is_restarted_by_itself(mover: Mover) -> None:
     assert len(mover.worker.triggered) == 2
 
 
-def test_a_job_that_is_to_be_restarted_is_still_its_run_s(mover: Mover) -> None:
-    """Its DAG is paused. No other run moves it before this task, once cleared, has started it."""
-    mover.worker.paused["orders_stream"] = True
-    with pytest.raises(NotReadyError):
-        mover.run(RollbackFailoverOperator, **RESTART)
-    mover.worker.paused["orders_stream"] = False
+def test_a_job_that_is_to_be_restarted_is_still_its_run_s(
+    mover: Mover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Airflow did not answer. No other run moves it before this task, cleared, has started it."""
+
+    def start_job(*_: object) -> None:
+        raise NotReadyError("no answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rollback, "start_job", start_job)
+        with pytest.raises(NotReadyError, match="no answer"):
+            mover.run(RollbackFailoverOperator, **RESTART)
     mover.worker.run_id = "manual__2"
     with pytest.raises(LockedError, match="'failover:manual__1' starts the job"):
         mover.stop(mover.source.folder)
