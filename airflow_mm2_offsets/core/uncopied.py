@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from operator import itemgetter
+from statistics import median
 from typing import NamedTuple
 
 from airflow_mm2_offsets.core.bracket import SyncPoint
@@ -27,6 +28,8 @@ from airflow_mm2_offsets.core.result import Basis, Status, Translation, Uncopied
 
 _LEFT_AS_THEY_ARE = frozenset({Basis.NEVER_REPLICATED, Basis.RECORDS_DIFFER})
 _BEGINNING = SyncPoint(-1, -1)
+_STANDS_OUT = 4
+"""How many times as many copies as half of the steps one lacks that stands out."""
 _NOT_ALL_READ = "max_evidence_bytes was not enough to read them all on both clusters"
 
 
@@ -70,6 +73,15 @@ def copy_steps(syncs: PartitionSyncs, *, passed: int, target_end: int) -> list[C
     last = ordered[-1]
     tail = CopyStep(last.upstream + 1, passed, last.downstream + 1, target_end - 1)
     return [*steps, tail]
+
+
+def stands_out(steps: Sequence[CopyStep], position: int) -> bool:
+    """Tell whether a step from a position on lacks many more copies than the others.
+
+    The marker of each transaction lacks a copy, so all steps of a transactional topic lack a few.
+    """
+    lacks = [each.lacking for each in steps if each.source_last >= position and not each.is_rewind]
+    return bool(lacks) and max(lacks) > _STANDS_OUT * median(lacks)
 
 
 def count_lacking(syncs: PartitionSyncs, position: int) -> int:
@@ -308,8 +320,9 @@ def settle_at_home(answer: Translation, uncopied: Uncopied | None) -> Translatio
     if uncopied is None or answer.target is None:
         return answer
     finding = (
-        f"{uncopied} before it, from offset {uncopied.first} to {uncopied.last}, were never "
-        f"copied to the cluster that the job leaves; {uncopied.cause}"
+        f"{uncopied} before it, from offset {uncopied.first} to {uncopied.last}, "
+        f"{'were never' if uncopied.at_least else 'may never have been'} copied to the cluster "
+        f"that the job leaves; {uncopied.cause}"
     )
     if uncopied.is_given_up:
         return replace(answer, uncopied=uncopied, reason=f"{answer.reason}; GIVEN UP: {finding}")

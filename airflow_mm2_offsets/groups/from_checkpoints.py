@@ -12,7 +12,7 @@ from airflow_mm2_offsets.groups.origins import GroupPositions, origin_of
 from airflow_mm2_offsets.groups.selection import GroupSelection
 from airflow_mm2_offsets.kafka.mm2_checkpoints import read_checkpoints
 from airflow_mm2_offsets.planning.options import PlanOptions
-from airflow_mm2_offsets.planning.plan import find_connectors
+from airflow_mm2_offsets.planning.plan import find_connectors, with_connectors
 from airflow_mm2_offsets.planning.uncopied_records import find_uncopied
 
 log = logging.getLogger(__name__)
@@ -73,13 +73,12 @@ def _refuse_passed_over(
     }
     if not (keys and options.read_source and options.max_evidence_bytes):
         return listed
+    connectors = find_connectors(pair)
+    topics = {key.topic_partition.topic for key in keys.values()}
+    options = with_connectors(options, connectors, pair, topics)
     try:
         uncopied = find_uncopied(
-            pair,
-            confirmation.index,
-            {*keys.values()},
-            connectors=find_connectors(pair),
-            options=options,
+            pair, confirmation.index, {*keys.values()}, connectors=connectors, options=options
         )
     except Mm2OffsetsError as error:
         log.warning("Records that were never copied are not looked for: %s", error)
@@ -90,7 +89,7 @@ def _refuse_passed_over(
             f"never copied; {found.cause}. Let MirrorMaker 2 copy them, or the group read them on "
             f"the source"
         )
-        if each in keys and (found := uncopied.get(keys[each]))
+        if each in keys and (found := uncopied.get(keys[each])) and found.at_least
         else each
         for each in listed
     ]

@@ -126,12 +126,14 @@ class InverseCollector:
             elif first < until and self.options.max_evidence_bytes:
                 far[PartitionPosition(home, first)] = key
         passed_over = find_uncopied(
-            self.pair.mirrored, self._syncs, far, connectors=connectors, options=self.options
+            self.pair.mirrored,
+            self._syncs,
+            far,
+            connectors=connectors,
+            options=self.options,
+            until={self._homes[key]: answers[key] or 0 for key in far.values()},
         )
-        for position, uncopied in passed_over.items():
-            key = far[position]
-            if uncopied.first < (answers[key] or 0):
-                found[key] = uncopied
+        found |= {far[position]: uncopied for position, uncopied in passed_over.items()}
         is_given_up = sum(each.at_most for each in found.values()) <= self.options.give_up
         self._uncopied = {
             key: replace(each, is_given_up=is_given_up) for key, each in found.items()

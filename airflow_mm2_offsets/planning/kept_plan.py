@@ -136,7 +136,7 @@ def _check_passed_over(
     if plan.direction is not Direction.FORWARD or not pair.has_syncs:
         return
     connectors = find_connectors(pair)
-    if pair.connect is not None and not connectors:
+    if not connectors:
         return  # whether a transform drops records is not known
     positions = plan.source_positions()
     options = with_connectors(DEFAULT_OPTIONS, connectors, pair, positions)

@@ -6,7 +6,7 @@ of each a sample.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TypeAlias
 
@@ -37,7 +37,19 @@ class RangesToCompare:
     unread: Sequence[OffsetRange] = ()
     """What is left out of the source where copies are lacking."""
     thrifty: "RangesToCompare | None" = None
-    """What to read where ``pairs`` are too many bytes; None: there is nothing less to read."""
+    """What to read where ``pairs`` are too many bytes, the steps that lack most first; None: there
+    is nothing less to read."""
+
+    def of(self, pairs: Pairs) -> "RangesToCompare":
+        """Return the same where only some of the pairs could be read."""
+        sources = [each for ranges, _ in self.pairs for each in ranges]
+        read = {each for ranges, _ in pairs for each in ranges}
+        return replace(
+            self,
+            pairs=pairs,
+            confirming=[*pairs, *self.confirming[len(self.pairs) :]],
+            unread=[*self.unread, *(each for each in sources if each not in read)],
+        )
 
     @property
     def size(self) -> int:
@@ -73,7 +85,7 @@ def ranges_to_compare(
     if near:
         yield near, _whole(near[0], steps, source, target, passed=passed)
     if far:
-        lacking = _lacking(far[0], steps, source, target, sample=SAMPLE)
+        lacking = _lacking(far[0], steps, source, target, sample=SAMPLE, passed=passed)
         if lacking.pairs:
             yield far, lacking
 
@@ -101,7 +113,7 @@ def _whole(
         position=position,
         pairs=[([on_source], copies)],
         confirming=[*everywhere, *rewinds],
-        thrifty=_lacking(position, steps, source, target, sample=_THRIFTY_SAMPLE),
+        thrifty=_lacking(position, steps, source, target, sample=_THRIFTY_SAMPLE, passed=passed),
     )
 
 
@@ -112,12 +124,13 @@ def _lacking(
     target: Watermarks,
     *,
     sample: int,
+    passed: int,
 ) -> RangesToCompare:
     pairs: list[tuple[Sequence[OffsetRange], OffsetRange]] = []
     unread: list[OffsetRange] = []
     first, left = max(position, source.low), MAX_WINDOW
     for step in sorted(steps, key=attrgetter("lacking"), reverse=True):
-        lacking = OffsetRange(max(first, step.source_first), step.source_last)
+        lacking = OffsetRange(max(first, step.source_first), min(step.source_last, passed))
         if not step.lacking or not lacking.size:
             continue
         last = min(step.target_last, target.high - 1)

@@ -5,9 +5,10 @@ looked for: they are filtered.
 """
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from types import MappingProxyType
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import SyncIndex, TopicPartition, Watermarks
@@ -22,6 +23,7 @@ from airflow_mm2_offsets.core.uncopied import (
     TargetFacts,
     copy_steps,
     find_missing,
+    stands_out,
 )
 from airflow_mm2_offsets.errors import Mm2OffsetsError
 from airflow_mm2_offsets.kafka.ranges import (
@@ -45,6 +47,8 @@ log = logging.getLogger(__name__)
 
 _AT_ONCE = 500_000
 """Offsets whose records are in memory together."""
+_LOTS = ((1, 4), (10, 4), (100, 2))
+"""Steps of each partition that are read together, and the divisor of their share of the bytes."""
 _FIRST = 100
 """Records of the target that show how far back a range of it reaches: clocks differ a little."""
 
@@ -66,12 +70,14 @@ def find_uncopied(
     *,
     connectors: Sequence[MirrorConnector],
     options: PlanOptions,
+    until: Mapping[TopicPartition, int] = MappingProxyType({}),
 ) -> dict[PartitionPosition, Uncopied]:
     """Return the records that MirrorMaker 2 has passed over, from each position on.
 
-    Of each cluster ``max_evidence_bytes`` are read, at most as often as the number of partitions
-    can be halved. Where they are too few to read even the steps that lack copies, nothing is
-    proved: those offsets count, as records that may be missing.
+    Of each cluster ``max_evidence_bytes`` are read, at most three times: whole partitions, the
+    steps that lack most copies where that was too much, and all places where missing copies may
+    lie. Where the bytes are too few for a single such step, and it lacks many more than others,
+    its offsets count as records that may be missing.
 
     Args:
         pair: The clusters.
@@ -79,11 +85,12 @@ def find_uncopied(
         positions: On the source.
         connectors: Those of the pair; none: Connect was not asked.
         options: What the user decides.
+        until: Source offsets before which records count; without one up to what was passed.
     """
     keys = {each.topic_partition for each in positions}
     causes = {topic: cause_of(connectors, topic) for topic in {key.topic for key in keys}}
     wanted = [each for each in positions if causes[each.topic_partition.topic] is not None]
-    batches = list(_batches(_partitions(pair, index, wanted, connectors)))
+    batches = list(_batches(_partitions(pair, index, wanted, connectors, until)))
     uncopied = {}
     for batch in batches:
         limit = options.max_evidence_bytes // len(batches)
@@ -120,6 +127,7 @@ def _partitions(
     index: SyncIndex,
     positions: Iterable[PartitionPosition],
     connectors: Sequence[MirrorConnector],
+    until: Mapping[TopicPartition, int],
 ) -> Iterator[_Partition]:
     """Yield the partitions with positions below what MirrorMaker 2 has passed.
 
@@ -137,7 +145,7 @@ def _partitions(
         # An offset beyond the source's end was committed for an earlier topic of that name.
         by_connect = committed.get(key, -1)
         passed = max(syncs.last.upstream, by_connect if by_connect < source.high else -1)
-        passed = min(passed, source.high - 1)
+        passed = min(passed, source.high - 1, until.get(key, source.high) - 1)
         end = watermarks.target[key].high
         target = Watermarks(low=watermarks.target[key].low, high=min(stable[key], end))
         steps = copy_steps(syncs, passed=passed, target_end=end)
@@ -183,57 +191,69 @@ def _compare(
     Where some are missing, all places are read where their copies may lie.
     """
     facts = TargetFacts(are_comparable=are_comparable)
-    suspects = []
+    suspects: list[tuple[_Partition, _Reading]] = []
     for each, reading in _look(pair, batch, max_bytes):
+        if find_missing(each.steps, reading.compared, facts).offsets:
+            suspects.append((each, reading))
+        elif reading.is_cut and stands_out(each.steps, each.positions[0]):
+            yield each, find_missing(each.steps, [], facts, unread=_unread(each), is_cut=True)
+    confirming = [(each.key, each.ranges.confirming) for each, _ in suspects]
+    confirmed = _read(pair, confirming, max_bytes)
+    compacted = _compacted(pair, {each.key for each, _ in suspects})
+    for (each, first), reading in zip(suspects, confirmed, strict=True):
         missing = find_missing(
-            each.steps, reading.compared, facts, unread=reading.unread, is_cut=reading.is_cut
+            each.steps,
+            (first if reading.is_cut else reading).compared,
+            replace(facts, may_be_compacted=each.key in compacted),
+            unread=[*_unread(each), *(first.unread if reading.is_cut else [])],
+            is_cut=reading.is_cut,
         )
-        if missing.offsets:
-            suspects.append(each)
-        elif missing.is_cut:
-            yield each, missing
-    readings = _read(pair, [(each.key, each.ranges.confirming) for each in suspects], max_bytes)
-    compacted = _compacted(pair, {each.key for each in suspects})
-    for each, reading in zip(suspects, readings, strict=True):
-        yield (
-            each,
-            find_missing(
-                each.steps,
-                reading.compared,
-                replace(facts, may_be_compacted=each.key in compacted),
-                unread=[*reading.unread, *((gap.first, gap.last) for gap in each.ranges.unread)],
-                is_cut=reading.is_cut,
-            ),
-        )
+        yield each, missing
+
+
+def _unread(partition: _Partition) -> list[tuple[int, int]]:
+    return [(each.first, each.last) for each in partition.ranges.unread]
 
 
 def _look(
     pair: ClusterPair, batch: Sequence[_Partition], max_bytes: int
 ) -> Iterator[tuple[_Partition, "_Reading"]]:
-    """Read each partition; only the steps that lack copies where all of it is too much."""
+    """Read each partition; only the steps that lack most copies where all of it is too much."""
     readings = _read(pair, [(each.key, each.ranges.pairs) for each in batch], max_bytes)
-    cut = []
+    cut: list[_Partition] = []
     for each, reading in zip(batch, readings, strict=True):
-        if reading.is_cut and each.ranges.thrifty:
-            cut.append(replace(each, ranges=each.ranges.thrifty))
-        else:
+        if reading.is_cut and (thrifty := each.ranges.thrifty or each.ranges).pairs:
+            cut.append(replace(each, ranges=thrifty))
+        elif not reading.is_cut:
             yield each, reading
-    readings = _read_in_halves(pair, [(each.key, each.ranges.pairs) for each in cut], max_bytes)
-    yield from zip(cut, readings, strict=True)
+    yield from _look_at_lacks(pair, cut, max_bytes)
 
 
-def _read_in_halves(
-    pair: ClusterPair, wanted: Sequence[tuple[TopicPartition, Pairs]], max_bytes: int
-) -> list["_Reading"]:
-    """Read so that a partition with large records leaves room for the others."""
-    readings = _read(pair, wanted, max_bytes)
-    if len(wanted) < 2 or not any(each.is_cut for each in readings):  # noqa: PLR2004 - halves
-        return readings
-    half = len(wanted) // 2
-    return [
-        *_read_in_halves(pair, wanted[:half], max_bytes // 2),
-        *_read_in_halves(pair, wanted[half:], max_bytes // 2),
-    ]
+def _look_at_lacks(
+    pair: ClusterPair, partitions: Sequence[_Partition], max_bytes: int
+) -> Iterator[tuple[_Partition, "_Reading"]]:
+    """Read the steps that lack most copies, as far as the bytes reach.
+
+    A transaction's marker lacks a copy, too, so that many steps lack a little. What more is missing
+    somewhere stands out.
+    """
+    compared: list[list[Compared]] = [[] for _ in partitions]
+    begin = 0
+    for size, share in _LOTS:
+        lots = [each.ranges.pairs[begin : begin + size] for each in partitions]
+        readings = _read(
+            pair,
+            [(each.key, lot) for each, lot in zip(partitions, lots, strict=True)],
+            max_bytes // share,
+        )
+        if any(each.is_cut for each in readings):
+            break
+        for found, reading in zip(compared, readings, strict=True):
+            found.extend(reading.compared)
+        begin += size
+    for each, some in zip(partitions, compared, strict=True):
+        read = each.ranges.of(each.ranges.pairs[:begin])
+        yield replace(each, ranges=read), _Reading(compared=some, unread=[], is_cut=not some)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,3 +122,27 @@ def test_a_checkpoint_before_records_that_were_never_copied(
     else:
         assert decision.commit is None
         assert "10 records after it, from offset 50 to 59" in decision.reason
+
+
+@pytest.mark.parametrize("name", ["InsertHeader", "ReplaceField$Value"])
+def test_a_transform_that_changes_records_hides_no_copies(name: str) -> None:
+    """They are not compared then: as many as were copied were copied."""
+    with simulated_mm2() as mm2:
+        kind = f"org.apache.kafka.connect.transforms.{name}"
+        worker = mm2.connect
+        worker.config = {**worker.config, "transforms": "t", "transforms.t.type": kind}
+        for log, prefix in ((mm2.source, "orders"), (mm2.target, COPY.topic)):
+            records = [Record(b"key", b"%s-%d" % (prefix.encode(), at), at) for at in range(100)]
+            log.produce(prefix, 0, records)
+        for number in (0, 40, 60, 99):
+            mm2.write_sync("orders", 0, number, number)
+        checkpoint = Checkpoint(
+            group="g", topic=COPY.topic, partition=0, upstream=45, downstream=41
+        )
+        mm2.target.produce(
+            "source.checkpoints.internal", 0, [Record(*encode_checkpoint(checkpoint))]
+        )
+        (decision,) = sync_groups(
+            mm2.pair, parse_selection(".*"), offsets_from=OffsetsFrom.CHECKPOINTS
+        ).decisions
+        assert decision.commit is not None

@@ -158,6 +158,29 @@ def test_where_no_step_lacks_copies_few_bytes_are_enough(
     assert _plan(clusters, 20, options).verdict is Verdict.READY
 
 
+@pytest.mark.parametrize("hole", [0, 20])
+@pytest.mark.parametrize("max_evidence_bytes", [1, 400, 4000, 2**20])
+def test_markers_of_transactions_are_no_hole(
+    clusters: Pair, max_evidence_bytes: int, hole: int
+) -> None:
+    """Each step lacks a few copies. A hole stands out, however few bytes are read."""
+    clusters.source.create_topic("orders", partitions=4)
+    copied = []
+    for number in range(END):
+        if number % 10 == 9:
+            clusters.source.skip_offsets("orders", 0, 1)
+            continue
+        clusters.write("orders", [number])
+        if not 200 <= number < 200 + hole:
+            copied.append(number)
+    clusters.copy("orders", copied)
+    syncs = [(number, down) for down, number in enumerate(copied) if not down % 18]
+    clusters.sync("orders", *syncs)
+    _ask(clusters)
+    plan = _plan(clusters, 20, PlanOptions(max_evidence_bytes=max_evidence_bytes))
+    assert (plan.verdict is Verdict.REFUSED) is bool(hole)
+
+
 def test_who_names_the_number_moves_past_a_hole(clusters: Pair, hole: tuple[int, int]) -> None:
     """One fewer is refused; the plan, its JSON and its totals name what was given up."""
     _ask(clusters)
