@@ -61,6 +61,7 @@ def _silent(match: re.Match[str], config: Config) -> Advice | None:
 _NETWORK_RULES = (
     Rule(re.compile(r"Failed to resolve '(?P<server>[^']*)'"), _unknown_host),
     Rule(re.compile(r"(?P<server>[^\s/]+:\d+)/(?P<id>\d+): Connect to"), _advertised),
-    Rule(re.compile(r"Disconnected"), _login_needed),
+    # Over TLS a send may meet the end first.
+    Rule(re.compile(r"Disconnected|Send failed: .*write"), _login_needed),
     Rule(re.compile(r"^$|^Failed to get metadata|[Tt]imed out"), _silent),
 )

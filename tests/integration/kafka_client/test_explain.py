@@ -172,6 +172,15 @@ REPORTS: list[tuple[str, Mapping[str, str], str, str]] = [
         "security.protocol",
         "may demand a login",
     ),
+    (
+        (
+            "ssl://east-1:9092/bootstrap: Send failed: error:80000020:system library::Broken pipe: "
+            "tls_retry_write_records failure (after 0ms in state UP)"
+        ),
+        {"bootstrap.servers": f"{free_address()}", "security.protocol": "SSL"},
+        "security.protocol",
+        "may demand a login",
+    ),
 ]
 
 
