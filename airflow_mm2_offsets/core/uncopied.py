@@ -29,7 +29,7 @@ from airflow_mm2_offsets.core.result import Basis, Status, Translation, Uncopied
 _LEFT_AS_THEY_ARE = frozenset({Basis.NEVER_REPLICATED, Basis.RECORDS_DIFFER})
 _BEGINNING = SyncPoint(-1, -1)
 _STANDS_OUT = 4
-"""How many times as many copies as half of the steps one lacks that stands out."""
+"""A step that lacks more than so many times the median of all steps stands out."""
 _NOT_ALL_READ = "max_evidence_bytes was not enough to read them all on both clusters"
 
 
@@ -87,8 +87,8 @@ def stands_out(steps: Sequence[CopyStep], position: int) -> bool:
 def count_lacking(syncs: PartitionSyncs, position: int) -> int:
     """Return how many source offsets from a position on the syncs show not to be copied.
 
-    It counts offsets: whether they held records, only the source shows. Where the source began is
-    not known, so before the first sync only offsets from the position on count.
+    Some may have held no record: only the source shows that. Where the source began is not known.
+    So before the first sync only offsets from the position on count.
     """
     begin, *steps, _ = copy_steps(syncs, passed=syncs.last.upstream, target_end=0)
     between = sum(

@@ -23,8 +23,8 @@ def positions_from_checkpoints(
 ) -> GroupPositions:
     """Read the checkpoints topic once for all groups, then the syncs, to compare both.
 
-    It needs the target alone: without the syncs the positions are not confirmed, and without the
-    source nobody looks for records that were never copied.
+    It needs the target alone. Without the syncs the positions are not confirmed. Without the source
+    no search for records that were never copied is made.
 
     Raises:
         SyncsTopicError: There is no checkpoints topic.

@@ -79,7 +79,7 @@ def _fence_problems(mover: Mover) -> list[str]:
     problems = find_unknown_stays(mover.job, fences, mover.open_path) if fences else []
     for folder, fence in fences.items():
         home = mover.job.past_home_of(folder)
-        is_own = any(each.stay_in(folder) for each in mover.job.homes)
+        is_own = mover.job.stay_in(folder) is not None
         claim = None if is_own else _claim_of(mover, home)
         if not is_own and not (claim and is_same_journal(mover.job.journal, claim["journal"])):
             continue  # a former home, which may be gone, or another job's

@@ -217,13 +217,17 @@ class SparkJob:
         """Return the archive of one MirrorMaker 2's offset syncs; None: there is none."""
         return f"{self.archive}/{mm2_conn_id}" if self.archive else None
 
+    def stay_in(self, folder: str) -> Home | None:
+        """Return the home of the stay in a folder; None if it is no home's that is declared."""
+        return next(filter(None, (home.stay_in(folder) for home in self.homes)), None)
+
     def home_of(self, folder: str) -> Home:
         """Return the home of a stay by its folder, as the journal has it.
 
         Raises:
             ConfigurationError: The folder is none of this job's.
         """
-        if stay := next(filter(None, (home.stay_in(folder) for home in self.homes)), None):
+        if stay := self.stay_in(folder):
             return stay
         known = " and ".join(map(str, self.homes))
         raise ConfigurationError(
@@ -235,8 +239,7 @@ class SparkJob:
 
     def past_home_of(self, folder: str) -> Home:
         """Return the home of a stay of the past, which may not be declared any more."""
-        stays = (home.stay_in(folder) for home in self.homes)
-        return next(filter(None, stays), Home(cluster="a former home", folder=folder))
+        return self.stay_in(folder) or Home(cluster="a former home", folder=folder)
 
     def other_home(self, home: Home) -> Home | None:
         """Return the first home at the other cluster; None if there is no other."""

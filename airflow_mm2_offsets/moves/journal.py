@@ -464,7 +464,7 @@ class Journal:
             raise HandoverError(f"it is damaged: {error}", file=str(path)) from error
 
     def create(self, entry: Entry) -> bool:
-        """Add an entry; tell whether there was none of its number.
+        """Add an entry; False if another run has added one of its number first.
 
         Raises:
             HandoverError: The folder can't be written.

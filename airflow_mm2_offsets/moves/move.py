@@ -356,7 +356,7 @@ def move_of(job: SparkJob, ask: Entry, entries: Sequence[Entry]) -> Move:
     """Return the move that an ``ask`` began.
 
     Raises:
-        ConfigurationError: It is the journal's last, and names a folder that is none of the job's.
+        ConfigurationError: It is the journal's last move, and a folder of it is no home of the job.
     """
     is_past = entries[-1].number != ask.number and entries[-1].move != ask.number
     home_of = job.past_home_of if is_past else job.home_of
@@ -453,7 +453,7 @@ def write_fences(job: SparkJob, entries: Sequence[Entry], open_path: OpenPath) -
     lost: LostEntriesError | None = None
     settled = {each.number for each in entries if each.event is Event.SETTLE}
     for folder, fence in derive_fences(entries, job.journal).items():
-        is_own = any(home.stay_in(folder) for home in job.homes)
+        is_own = job.stay_in(folder) is not None
         if lost and fence.state is FenceState.OPEN:
             raise lost
         try:

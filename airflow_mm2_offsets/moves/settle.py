@@ -55,17 +55,7 @@ def settle(
     last = entries[-1].number if entries else 0
     stays = _find_stays(job, [home, *_folders_of(entries)], open_path)
     highest = max(_newest(home, stays, open_path), last)
-    if highest > (last + MOST_ENTRIES if entries else HIGHEST):
-        raise HandoverError(
-            f"a home has the fence {highest}, and the journal {job.journal} has come to {last}: it "
-            f"is another job's journal, or a very old copy; restore it"
-        )
-    if highest > last and entries and len(job.homes) == 1:
-        raise HandoverError(
-            f"a home has the fence {highest}, and the journal {job.journal} has come to {last}: it "
-            f"has lost entries, and does not say where else the job has been. Restore it, or give "
-            f"JOB, and --jobs FILE with all of its homes"
-        )
+    _refuse_far_behind(job, last, highest)
     closed = [each for each in stays if location_key(each) != location_key(home)]
     step = Step(
         event=Event.SETTLE,
@@ -82,6 +72,18 @@ def settle(
             raise HandoverError("the journal has gone on meanwhile: say it again")
         entries.append(entry)
     return entries[-1], write_fences(job, entries, open_path)
+
+
+def _refuse_far_behind(job: SparkJob, last: int, highest: int) -> None:
+    """Raise if a journal must not go on from its last entry, 0 for none, to the highest fence."""
+    behind = f"a home has the fence {highest}, and the journal {job.journal} has come to {last}: it"
+    if highest > (last + MOST_ENTRIES if last else HIGHEST):
+        raise HandoverError(f"{behind} is another job's journal, or a very old copy; restore it")
+    if highest > last > 0 and len(job.homes) == 1:
+        raise HandoverError(
+            f"{behind} has lost entries, and does not say where else the job has been. Restore it, "
+            f"or give JOB, and --jobs FILE with all of its homes"
+        )
 
 
 def find_home(
@@ -123,13 +125,16 @@ def find_home(
 
 def _refuse_unknown_stays(home: Home, known: Collection[str], open_path: OpenPath) -> None:
     """Raise if a cluster's name may mean a folder that the journal does not name."""
-    named = {location_key(each) for each in known}
-    others = [each for each in _later_stays(home, open_path) if location_key(each) not in named]
-    if others:
+    if others := _unknown_stays(home, known, open_path):
         raise ConfigurationError(
             f"the job has had folders at {home.cluster} that its journal does not name: give the "
             f"one where it runs, such as {others[-1]}"
         )
+
+
+def _unknown_stays(home: Home, known: Collection[str], open_path: OpenPath) -> list[str]:
+    named = {location_key(each) for each in known}
+    return [each for each in _later_stays(home, open_path) if location_key(each) not in named]
 
 
 def find_unknown_stays(job: SparkJob, known: Collection[str], open_path: OpenPath) -> list[str]:
@@ -143,16 +148,14 @@ def find_unknown_stays(job: SparkJob, known: Collection[str], open_path: OpenPat
     Returns:
         A sentence for each. What can't be looked at is not among them.
     """
-    named = {location_key(each) for each in known}
     stays = []
     for home in job.homes:
         with suppress(Mm2OffsetsError):
-            stays += _later_stays(home, open_path)
+            stays += _unknown_stays(home, known, open_path)
     return [
         f"{folder}: the job has been there, and its journal {job.journal} does not say so, so a "
         f"driver may start there. Say where the job runs: {settle_job_command(job.name)}"
         for folder in stays
-        if location_key(folder) not in named
     ]
 
 
@@ -185,7 +188,7 @@ def _find_stays(job: SparkJob, folders: Sequence[str], open_path: OpenPath) -> l
 
 def _is_another_job_s(job: SparkJob, folder: str, open_path: OpenPath) -> bool:
     """Tell whether a folder is no home of the job, and belongs to another journal by now."""
-    if any(home.stay_in(folder) for home in job.homes):
+    if job.stay_in(folder):
         return False
     try:
         claim = read_claim(open_path(f"{folder}/control"))

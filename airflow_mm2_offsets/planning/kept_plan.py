@@ -12,6 +12,7 @@ from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Direction, FailoverPlan, Positions, SyncIndex
 from airflow_mm2_offsets.core.ids import PairIds
 from airflow_mm2_offsets.core.kept_answer import find_contradiction
+from airflow_mm2_offsets.core.partition_plan import PartitionPlan
 from airflow_mm2_offsets.core.positions import PartitionPosition, by_topic_partition
 from airflow_mm2_offsets.errors import (
     ClusterUnreachableError,
@@ -120,13 +121,7 @@ def _check_answers(plan: FailoverPlan, path: UPath, pair: ClusterPair, *, ask_so
             is_complete=ask_source or not was_asked,
         )
         if contradiction:
-            raise PlanError(
-                f"starts at {planned.start} for position "
-                f"{planned.translation.position}: {contradiction}. {_STEP}",
-                file=str(path),
-                topic=planned.target_topic,
-                partition=key.partition,
-            )
+            raise _no_longer_true(planned, path, f": {contradiction}")
 
 
 def _check_passed_over(
@@ -151,14 +146,21 @@ def _check_passed_over(
         uncopied = found.get(PartitionPosition(answer.topic_partition, answer.position))
         known = answer.uncopied.at_most if answer.uncopied else 0
         if uncopied and uncopied.at_least > known and planned.fallback is None:
-            raise PlanError(
-                f"starts at {planned.start} for position {answer.position}, and MirrorMaker 2 has "
-                f"passed {uncopied} over since, from offset {uncopied.first} to {uncopied.last}: "
-                f"{uncopied.cause}. {_STEP}",
-                file=str(path),
-                topic=planned.target_topic,
-                partition=answer.partition,
+            cause = (
+                f", and MirrorMaker 2 has passed {uncopied} over since, from offset "
+                f"{uncopied.first} to {uncopied.last}: {uncopied.cause}"
             )
+            raise _no_longer_true(planned, path, cause)
+
+
+def _no_longer_true(planned: PartitionPlan, path: UPath, cause: str) -> PlanError:
+    """Return the error of a partition whose start loses records now, or repeats more."""
+    return PlanError(
+        f"starts at {planned.start} for position {planned.translation.position}{cause}. {_STEP}",
+        file=str(path),
+        topic=planned.target_topic,
+        partition=planned.translation.partition,
+    )
 
 
 def _options(plan: FailoverPlan, *, read_source: bool) -> PlanOptions:
