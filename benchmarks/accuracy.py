@@ -7,7 +7,6 @@ from typing import TypeAlias
 from airflow_mm2_offsets.core import (
     Evidence,
     Extras,
-    SourceWindow,
     Strategy,
     TargetWindow,
     Translation,
@@ -100,8 +99,8 @@ def _methods(golden: GoldenSet, questions: list[Question], store: Store) -> Mapp
     if golden.name in NO_EXTRAS:
         methods["safe, no extras"] = ours.answers(extras=Extras.NONE)
     if RECORDED_KINDS[golden.name] not in SEVERAL_WRITERS:
-        methods["safe, target read"] = ours.answers_from_windows(with_source=False)
-    methods["safe, both read"] = ours.answers_from_windows(with_source=True)
+        methods["safe, target read"] = ours.answers_from_target()
+    methods["safe, both read"] = ours.answers_from_both()
     methods["linear"] = ours.answers(strategy=Strategy.LINEAR)
     methods["kafka"] = ours.answers(strategy=Strategy.KAFKA)
     asked = [(number, position) for number, _, position in questions]
@@ -122,9 +121,7 @@ class _Ours:
 
     golden: GoldenSet
     questions: list[Question]
-    _windows: dict[tuple[int, int | None], tuple[TargetWindow, SourceWindow]] = field(
-        default_factory=dict
-    )
+    _windows: dict[tuple[int, int | None], TargetWindow] = field(default_factory=dict)
 
     def answers(
         self, *, strategy: Strategy = Strategy.SAFE, extras: Extras = Extras.POSSIBLE
@@ -135,17 +132,24 @@ class _Ours:
             used = evidence if strategy is Strategy.SAFE else NO_EVIDENCE
             yield self._translate(number, position, used, strategy).target
 
-    def answers_from_windows(self, *, with_source: bool) -> Answers:
+    def answers_from_target(self) -> Answers:
+        """Answer with the target's records between two syncs, and none of the source."""
         for number, partition, position in self.questions:
             marks = Evidence(source=partition.source, target=partition.target)
-            target, source = self._read(partition, self._translate(number, position, marks))
+            bounded = self._translate(number, position, marks)
             evidence = replace(
-                marks,
-                target_window=target,
-                source_window=source if with_source else None,
-                sole_writer=RECORDED_KINDS[self.golden.name] not in SEVERAL_WRITERS,
+                marks, target_window=self._read(partition, bounded), sole_writer=True
             )
             yield self._translate(number, position, evidence).target
+
+    def answers_from_both(self) -> Answers:
+        for number, partition, position in self.questions:
+            marks = Evidence(
+                source=partition.source,
+                target=partition.target,
+                sole_writer=RECORDED_KINDS[self.golden.name] not in SEVERAL_WRITERS,
+            )
+            yield self.golden.read_both(number, position, marks).target
 
     def _translate(
         self,
@@ -158,12 +162,9 @@ class _Ours:
             self.golden.topic, partition, position, strategy=strategy, evidence=evidence
         )
 
-    def _read(
-        self, partition: GoldenPartition, bounded: Translation
-    ) -> tuple[TargetWindow, SourceWindow]:
-        """Return the windows around an answer: the same for all between two syncs."""
+    def _read(self, partition: GoldenPartition, bounded: Translation) -> TargetWindow:
+        """Return the window around an answer: the same for all between two syncs."""
         around = (bounded.partition, bounded.high)
         if around not in self._windows:
-            window = partition.target_window(bounded)
-            self._windows[around] = window, partition.source_window(window)
+            self._windows[around] = partition.target_window(bounded)
         return self._windows[around]

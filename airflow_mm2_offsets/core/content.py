@@ -18,10 +18,18 @@ again unseen. A record missing from that range was not copied again. Copies in i
 source was read to its end and has each content once: then equal content is the same record.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
+from operator import itemgetter
 
-from airflow_mm2_offsets.core.evidence import Content, SourceWindow, TargetWindow, WindowRecord
+from airflow_mm2_offsets.core.evidence import (
+    Content,
+    SourceWindow,
+    TargetWindow,
+    WindowRecord,
+    offsets_of_unique,
+)
 from airflow_mm2_offsets.core.last_copy import find_last_copy
 from airflow_mm2_offsets.core.search_ranges import SearchRange
 from airflow_mm2_offsets.core.segments import Segments
@@ -29,7 +37,6 @@ from airflow_mm2_offsets.core.window_records import (
     between,
     first_offsets,
     last_offsets,
-    offsets_of_unique,
 )
 
 
@@ -93,13 +100,17 @@ def skip_read(position: int, source: SourceWindow, target: TargetWindow, low: in
         target: Records of the target, from the lower bound on.
         low: The lower bound, a target offset.
     """
-    originals, copies = offsets_of_unique(source.records), offsets_of_unique(target.records)
-    for offset, content in target.records:
-        if offset >= low and (
-            content not in copies or originals.get(content, position) >= position
-        ):
+    begin = bisect_left(target.records, low, key=itemgetter(0))
+    for offset, content in islice(target.records, begin, None):
+        if content not in target.unique or source.unique.get(content, position) >= position:
             return offset
     return target.last + 1
+
+
+def is_only_copy(offset: int, position: int, source: SourceWindow, target: TargetWindow) -> bool:
+    """Tell whether a target offset holds the one copy of a record from the position on."""
+    content = target.content_at(offset)
+    return content in target.unique and source.unique.get(content, -1) >= position
 
 
 def _is_unique(

@@ -2,9 +2,10 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -37,7 +38,13 @@ WindowRecord: TypeAlias = tuple[int, Content]
 """An offset and the content of the record there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def offsets_of_unique(records: Sequence[WindowRecord]) -> dict[Content, int]:
+    """Return the offsets by content, without those of equal records."""
+    counts = Counter(content for _, content in records)
+    return {content: offset for offset, content in records if counts[content] == 1}
+
+
+@dataclass(frozen=True, kw_only=True)
 class RecordWindow:
     """The records that a read_committed consumer got of a partition's offsets ``[first, last]``."""
 
@@ -45,6 +52,11 @@ class RecordWindow:
     last: int
     records: Sequence[WindowRecord]
     """In log order."""
+
+    @cached_property
+    def unique(self) -> Mapping[Content, int]:
+        """The offsets by content, without those of equal records."""
+        return offsets_of_unique(self.records)
 
     def covers(self, first: int, last: int) -> bool:
         """Tell whether the window holds all of ``[first, last]``."""

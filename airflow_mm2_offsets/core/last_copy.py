@@ -9,7 +9,7 @@ from itertools import takewhile
 from airflow_mm2_offsets.core.evidence import Content, SourceWindow, WindowRecord
 from airflow_mm2_offsets.core.search_ranges import has_copied, settled_from
 from airflow_mm2_offsets.core.segments import Segments
-from airflow_mm2_offsets.core.window_records import first_offsets, last_offsets, offsets_of_unique
+from airflow_mm2_offsets.core.window_records import first_offsets, last_offsets
 
 
 def find_last_copy(
@@ -27,7 +27,7 @@ def find_last_copy(
     there. Else another writer may have written that copy, and MirrorMaker 2 may not have copied the
     later records again.
     """
-    unique_originals = offsets_of_unique(source.records)
+    unique_originals = source.unique
     first_copies, last_copies = first_offsets(all_copies), last_offsets(all_copies)
     from_position = [
         (offset, content)

@@ -37,8 +37,8 @@ def refuse_differing_records(blank: Translation, evidence: Evidence) -> Translat
         Basis.RECORDS_DIFFER,
         f"the records of the sync {upstream} -> {downstream}, or those before it, are not the same "
         f"on both clusters: the target topic is not a copy of this one (check the "
-        f"replication policy, its separator, and whether a topic was recreated), or a transform "
-        f"changes records on the way (then set changed_records)",
+        f"replication policy, its separator, offset_syncs_topic_location, and whether a topic was "
+        f"recreated), or a transform changes records on the way (then set changed_records)",
     )
 
 

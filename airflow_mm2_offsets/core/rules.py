@@ -8,7 +8,7 @@ from dataclasses import replace
 from airflow_mm2_offsets.core.bounds import lacks_records
 from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket
 from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds, unsafe_offset
-from airflow_mm2_offsets.core.content import match_content, missing_records, skip_read
+from airflow_mm2_offsets.core.content import is_only_copy, match_content, missing_records, skip_read
 from airflow_mm2_offsets.core.counting import count_records
 from airflow_mm2_offsets.core.duplicates import rewind_after
 from airflow_mm2_offsets.core.epochs import PartitionSyncs
@@ -165,13 +165,19 @@ def _bound(
 def _skipping_read(
     bounds: BracketBounds, position: int, source: SourceWindow, target: TargetWindow, end: int
 ) -> BracketBounds:
-    """Return the bounds without the copies at their low end that the job has read."""
+    """Return the bounds without the copies at their low end that the job has read.
+
+    If the target was read to its end, and the next copy is the only one of a record that the job
+    has not read, that copy is the truth.
+    """
     low = max(0, bounds.low)
     if bounds.low == bounds.high or not target.covers(low, low):
         return bounds
     needed = min(
         skip_read(position, source, target, low), end if bounds.high is None else bounds.high
     )
+    if target.last >= end - 1 and is_only_copy(needed, position, source, target):
+        return BracketBounds.fixed(needed, needed, Basis.CONTENT)
     return bounds._replace(low=needed, basis=Basis.CONTENT) if needed > low else bounds
 
 

@@ -1,6 +1,5 @@
 """Looks up the records of a window by their content, for ``content`` and ``last_copy``."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from airflow_mm2_offsets.core.evidence import Content, WindowRecord
@@ -14,12 +13,6 @@ def first_offsets(records: Sequence[WindowRecord]) -> dict[Content, int]:
 def last_offsets(records: Sequence[WindowRecord]) -> dict[Content, int]:
     """Return the last offset of each content."""
     return {content: offset for offset, content in records}
-
-
-def offsets_of_unique(records: Sequence[WindowRecord]) -> dict[Content, int]:
-    """Return the offsets by content, without those of equal records."""
-    counts = Counter(content for _, content in records)
-    return {content: offset for offset, content in records if counts[content] == 1}
 
 
 def between(first: int, last: int, records: Sequence[WindowRecord]) -> list[WindowRecord]:

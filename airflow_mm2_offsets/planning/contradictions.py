@@ -141,7 +141,9 @@ def find_contradiction_in(
     before = syncs.segments.bracket(position).before
     if before and _copies_another_record(before, source, target):
         return before
-    return syncs.last if _have_no_record_in_common(source, target) else None
+    # After the last sync, MirrorMaker 2 may not have copied any record yet.
+    is_synced = position <= syncs.last.upstream
+    return syncs.last if is_synced and _have_no_record_in_common(source, target) else None
 
 
 def _have_no_record_in_common(source: RecordWindow, target: RecordWindow) -> bool:

@@ -157,7 +157,11 @@ class EvidenceCollector:
         if not self.options.read_source:
             return
         # Topics that differ are refused one by one, and the reason names the records.
-        unsettled = {key: each for key, each in self.evidence.items() if each.contradiction is None}
+        unsettled = {
+            key: each
+            for key, each in self.evidence.items()
+            if each.contradiction is None or each.changed_records
+        }
         require_direction(self.pair, self.index, unsettled, self.options)
 
     def collect_records(self) -> None:

@@ -1,5 +1,6 @@
 """Tells which ranges hold the records that settle a position; ``record_evidence`` reads them."""
 
+from bisect import bisect_left
 from operator import attrgetter
 
 from airflow_mm2_offsets.core import Basis, Evidence, SyncIndex, Translation, Watermarks
@@ -20,7 +21,13 @@ MAX_WINDOW = 100_000
 
 _downstream = attrgetter("downstream")
 _MAY_BE_READ = frozenset(
-    {Basis.SYNC, Basis.BETWEEN_SYNCS, Basis.BEFORE_FIRST_SYNC, Basis.COPYING_AGAIN}
+    {
+        Basis.SYNC,
+        Basis.BETWEEN_SYNCS,
+        Basis.BEFORE_FIRST_SYNC,
+        Basis.AFTER_LAST_SYNC,
+        Basis.COPYING_AGAIN,
+    }
 )
 
 
@@ -67,7 +74,7 @@ def find_ranges(
     step = step_range(syncs, bracket)
     window = search_range(segments, bracket) or step
     if window is None:
-        return None
+        return _ranges_to_ends(syncs, answer, evidence)
     is_bounded = answer.low != answer.high
     end = suspect_tail(syncs, evidence)
     first = bracket.before or SyncPoint(0, 0)
@@ -93,6 +100,23 @@ def find_ranges(
         target = _range(first, bracket.after, 1, evidence.target)
         return (None, target) if target else None
     return None
+
+
+def _ranges_to_ends(
+    syncs: PartitionSyncs, answer: Translation, evidence: Evidence
+) -> tuple[OffsetRange, OffsetRange] | None:
+    """Return what to read if no sync ends the range: from the lower bound up to both ends."""
+    source, target = evidence.source, evidence.target
+    if source is None or target is None or answer.low is None:
+        return None
+    at = bisect_left(syncs.downstream, answer.low) - 1
+    # Before the first sync, the copies may be of any source offset.
+    first = (
+        SyncPoint(min(syncs.upstream[at:]), syncs.downstream[at]) if at >= 0 else SyncPoint(0, 0)
+    )
+    last = SyncPoint(source.high - 1, target.high - 1)
+    on_source, on_target = _range(first, last, 0, source), _range(first, last, 1, target)
+    return (on_source, on_target) if on_source and on_target else None
 
 
 def _ends(segments: Segments, end: SyncPoint, duplicate: SyncPoint | None) -> list[SyncPoint]:

@@ -6,11 +6,12 @@ import json
 import os
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from airflow_mm2_offsets.core import (
+    Evidence,
     OffsetSync,
     SourceWindow,
     SyncIndex,
@@ -18,6 +19,8 @@ from airflow_mm2_offsets.core import (
     Translation,
     Watermarks,
 )
+from airflow_mm2_offsets.kafka.ranges import OffsetRange
+from airflow_mm2_offsets.planning.record_ranges import find_range_to_end, find_ranges
 
 HOME = Path(os.environ.get("GOLDEN_SETS") or Path(__file__).parents[1] / "golden")
 """Where they are; noxfile.py names another folder, for those that it has just recorded."""
@@ -60,17 +63,18 @@ class GoldenPartition:
         """What a consumer gets between the syncs that bound ``around``."""
         assert around.low is not None
         last = self.target.high if around.high is None else around.high
-        first = max(self.target.low, around.low - 1)
-        begin, end = (bisect_left(self.records, (offset, -1)) for offset in (first, last + 1))
-        return TargetWindow.of(first, last, self.records[begin:end])
+        return self.copies_of(OffsetRange(max(self.target.low, around.low - 1), last))
 
-    def source_window(self, window: TargetWindow) -> SourceWindow:
-        """What a consumer gets of the source where ``window`` was copied from."""
-        copied = [source for _, source in window.records if isinstance(source, int)]
-        first, last = min(copied, default=0), max(copied, default=0)
-        begin, end = (bisect_left(self.originals, offset) for offset in (first, last + 1))
+    def copies_of(self, read: OffsetRange) -> TargetWindow:
+        """What a consumer gets of these target offsets."""
+        begin, end = (bisect_left(self.records, (each, -1)) for each in (read.first, read.last + 1))
+        return TargetWindow.of(read.first, read.last, self.records[begin:end])
+
+    def originals_of(self, read: OffsetRange) -> SourceWindow:
+        """What a consumer gets of these source offsets."""
+        begin, end = (bisect_left(self.originals, each) for each in (read.first, read.last + 1))
         records = tuple((offset, offset) for offset in self.originals[begin:end])
-        return SourceWindow(first=first, last=last, records=records)
+        return SourceWindow(first=read.first, last=read.last, records=records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +87,26 @@ class GoldenSet:
     """Every one, in log order."""
     index: SyncIndex
     partitions: Mapping[int, GoldenPartition]
+
+    def read_both(self, number: int, position: int, marks: Evidence) -> Translation:
+        """Translate a position as a plan does that reads both clusters."""
+        evidence, partition = marks, self.partitions[number]
+        answer = self._translate(number, position, evidence)
+        if ranges := find_ranges(self.index, answer, evidence):
+            source, target = ranges
+            evidence = replace(
+                evidence,
+                target_window=partition.copies_of(target),
+                source_window=partition.originals_of(source) if source else None,
+            )
+            answer = self._translate(number, position, evidence)
+        if to_end := find_range_to_end(self.index, answer, evidence):
+            evidence = replace(evidence, source_window=partition.originals_of(to_end))
+            answer = self._translate(number, position, evidence)
+        return answer
+
+    def _translate(self, number: int, position: int, evidence: Evidence) -> Translation:
+        return self.index.translate(self.topic, number, position, evidence=evidence)
 
     def positions(self, stride: int) -> Iterator[tuple[int, GoldenPartition, int]]:
         """Yield every ``stride``-th position, with its partition."""

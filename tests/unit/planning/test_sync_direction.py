@@ -52,19 +52,23 @@ def _target(pair: ClusterPair, options: PlanOptions = DEFAULT_OPTIONS) -> int | 
     return planned.start
 
 
-@pytest.mark.parametrize("max_evidence_bytes", [DEFAULT_OPTIONS.max_evidence_bytes, 0])
-def test_syncs_of_the_flow_back_are_refused(both_ways: BothWays, max_evidence_bytes: int) -> None:
+@pytest.mark.parametrize(
+    "options", [PlanOptions(max_evidence_bytes=0), PlanOptions(changed_records=True)]
+)
+def test_syncs_of_the_flow_back_are_refused(both_ways: BothWays, options: PlanOptions) -> None:
     """The syncs alone would answer 451, and lose 351 records: the source holds none of theirs."""
-    options = PlanOptions(max_evidence_bytes=max_evidence_bytes)
     with pytest.raises(ConfigurationError, match="may be those of the flow back") as caught:
         _target(both_ways.pair(SyncsLocation.TARGET), options)
     for name in ("mm2-offset-syncs.A.internal", "mm2-offset-syncs.B.internal", "connect_url"):
         assert name in str(caught.value)
 
 
-def test_syncs_with_records_that_differ_are_refused(both_ways: BothWays) -> None:
-    """Where both clusters hold a sync's record, the records tell."""
-    both_ways.write_back((520, 460))
+@pytest.mark.parametrize("more", [(), ((520, 460),)])
+def test_syncs_with_records_that_differ_are_refused(
+    both_ways: BothWays, more: tuple[tuple[int, int], ...]
+) -> None:
+    """The records tell: those of a sync that both clusters hold, or those after the last sync."""
+    both_ways.write_back(*more)
     assert _target(both_ways.pair(SyncsLocation.TARGET)) is None
 
 
