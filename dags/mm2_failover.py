@@ -70,8 +70,8 @@ with DAG(
             default=None,
             type=["null", "string"],
             title="Positions",
-            description="Where the job stands, as Spark's JSON text, if neither its checkpoint nor "
-            "saved positions say so.",
+            description="The job's positions as Spark's JSON text, if neither its checkpoint nor "
+            "saved positions have them.",
             section=MORE,
         ),
         "source_is_gone": Param(
@@ -82,11 +82,13 @@ with DAG(
             "it runs, and that none will be started there.",
             section=MORE,
         ),
+        # A text: Airflow's editor of an object formats it while it is typed.
         "options": Param(
             default=None,
-            type=["null", "object"],
+            type=["null", "string", "object"],
             title="Options of the translation",
-            description='As TranslateOffsetsOperator takes them, such as {"give_up": 12}.',
+            description="JSON, as TranslateOffsetsOperator takes them. In a disaster, when the "
+            'source stopped taking writes: {"lost_at": "2026-11-21T03:12:00+00:00"}',
             section=MORE,
         ),
     },
@@ -98,7 +100,8 @@ with DAG(
         dry_run="{{ params.dry_run }}",
         source_is_gone="{{ params.source_is_gone }}",
         positions="{{ params.positions or '' }}",
-        options="{{ params.options | tojson if params.options else '' }}",
+        options="{{ params.options if params.options is string "
+        "else params.options | tojson if params.options else '' }}",
         approve="{{ params.approve }}",
         on_failure="{{ params.on_failure }}",
         group_id="failover",
