@@ -4,6 +4,7 @@ The operator and the command line call ``forecast_failover``.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 
 from airflow_mm2_offsets.archive import SyncArchive
@@ -16,7 +17,6 @@ from airflow_mm2_offsets.core.times import parse_zoned
 from airflow_mm2_offsets.errors import ConfigurationError, PlanError
 from airflow_mm2_offsets.planning.forecast_lines import Readings, forecast_partitions
 from airflow_mm2_offsets.planning.forecast_reads import (
-    CopyFacts,
     newest_heartbeat,
     read_copy_facts,
     read_source_ends,
@@ -51,8 +51,7 @@ def forecast_failover(
             same: ISO 8601.
 
     Raises:
-        ConfigurationError: ``request.lost_at`` is not a time, lies in the future, or the source
-            answered after it.
+        ConfigurationError: ``request.lost_at`` is not a time, or lies in the future.
         PlanError: A cluster or topic has another id than in the plan.
         ArchiveError: The archive is damaged, of another pair, or out of reach.
         ClusterUnreachableError: The target does not answer.
@@ -68,15 +67,16 @@ def forecast_failover(
         left = quick(pair)
         _check_ids(left, plan, ask_source=lost.source is None)
         readings = _read(left, plan, request, archive, lost, now=now, lost_at=lost_at)
-        _check_time(readings.facts, told)
+        heartbeat = newest_heartbeat(left.mirrored)
+        readings = replace(readings, lost_at=max(lost_at, _last_sign(readings, heartbeat)))
         is_live = len(readings.source_ends) == len(readings.target)
         return FailoverForecast(
             created_at=iso_time(now),
             request=request,
-            lost_at=None if is_live else iso_time(lost_at),
+            lost_at=None if is_live else iso_time(readings.lost_at),
             partitions=forecast_partitions(left, plan, readings),
-            ages=tuple(_ages(left, readings, request)),
-            assumptions=tuple(_assumptions(left, request, readings, is_live=is_live)),
+            ages=tuple(_ages(readings, request, heartbeat)),
+            assumptions=tuple(_assumptions(left, request, readings, told, is_live=is_live)),
             left_out=lost.left_out(),
         )
 
@@ -121,15 +121,12 @@ def _milliseconds(text: str | None, setting: str) -> int | None:
     return int(time.timestamp() * 1000)
 
 
-def _check_time(facts: CopyFacts, lost_at: int | None) -> None:
-    """Raise if the archive read the source after it was lost, as the user says."""
-    newest = max((each[-1].time for each in facts.samples.values() if each), default=None)
-    if lost_at is not None and newest is not None and newest > lost_at + _CLOCKS:
-        raise ConfigurationError(
-            f"the source answered the archive's run at {iso_time(newest)}, after "
-            f"{iso_time(lost_at)}: give the time when it was lost, or none",
-            setting="lost_at",
-        )
+def _last_sign(readings: Readings, heartbeat: str | None) -> int:
+    """Return when the source surely lived, in milliseconds since 1970; 0 if nothing says so."""
+    if readings.is_way_home:  # archive and heartbeats are of the cluster that the job moves to
+        return 0
+    seen = [each[-1].time for each in readings.facts.samples.values() if each]
+    return max([*seen, _milliseconds(heartbeat, "heartbeat") or 0])
 
 
 def _read(
@@ -169,12 +166,12 @@ def _read(
     )
 
 
-def _ages(pair: ClusterPair, readings: Readings, request: ForecastRequest) -> Iterator[FactAge]:
+def _ages(readings: Readings, request: ForecastRequest, heartbeat: str | None) -> Iterator[FactAge]:
     facts = readings.facts
     times = {
         "newest sync": facts.newest_sync_as_of,
         "archive": facts.archive_as_of,
-        "newest heartbeat from the source": newest_heartbeat(pair.mirrored),
+        "newest heartbeat from the source": heartbeat,
         "Connect's offsets": facts.connect_as_of,
         "positions": request.positions_as_of,
     }
@@ -185,7 +182,12 @@ def _ages(pair: ClusterPair, readings: Readings, request: ForecastRequest) -> It
 
 
 def _assumptions(
-    pair: ClusterPair, request: ForecastRequest, readings: Readings, *, is_live: bool
+    pair: ClusterPair,
+    request: ForecastRequest,
+    readings: Readings,
+    told: int | None,
+    *,
+    is_live: bool,
 ) -> Iterator[str]:
     if pair.has_syncs:
         yield (
@@ -198,10 +200,15 @@ def _assumptions(
             yield "The source stays until MirrorMaker 2 has copied the rest of its records."
         return
     yield "The source stays lost: MirrorMaker 2 copies nothing more from it."
-    if request.lost_at is None:
+    if told is None:
         yield (
             f"The source was lost by {iso_time(readings.lost_at)}, when the first forecast was "
             f"made; give lost_at if you know the time: an earlier one narrows the range."
+        )
+    elif readings.lost_at > told:
+        yield (
+            f"The source was lost at {iso_time(readings.lost_at)}: then it was still seen by the "
+            f"archive or sent a heartbeat. So lost_at, {iso_time(told)}, does not count."
         )
     if request.max_rate is not None:
         yield (

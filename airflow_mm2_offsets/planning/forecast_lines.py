@@ -153,14 +153,18 @@ def _read_again(plan: PartitionPlan, readings: Readings) -> Estimate:
 
 
 def _risk_seconds(pair: ClusterPair, readings: Readings) -> dict[TopicPartition, float]:
-    """Return the seconds from the newest record on the target to the source's end."""
+    """Return the seconds from the newest record on the target to the source's end.
+
+    Partitions whose times say nothing are left out.
+    """
     by_target = {pair.on_target(key): key for key in readings.target}
     stops = {name: readings.target[key].high for name, key in by_target.items()}
     newest = {by_target[name]: time for name, time in newest_times(pair.target, stops).items()}
     ends = dict.fromkeys(newest, readings.lost_at)
     if readings.source_ends:
         ends |= newest_times(pair.source, readings.source_ends)
-    return {key: max(0, ends[key] - time) / 1000 for key, time in newest.items()}
+    # A record that is newer than the loss says that one of the two clocks is wrong.
+    return {key: (ends[key] - time) / 1000 for key, time in newest.items() if time <= ends[key]}
 
 
 def _reread_seconds(

@@ -151,6 +151,26 @@ def test_a_lost_source_costs_no_more_than_was_told(
     assert told > SEEDS // 3
 
 
+def test_a_loss_before_the_source_was_last_seen_does_not_count(tmp_path: Path) -> None:
+    """A person gives too early a time: what the archive has seen since is not left out."""
+    seen = 0
+    for seed in range(SEEDS):
+        with world(seed, tmp_path, SyncsLocation.TARGET) as made:
+            made.simulation.source.is_running = False
+            positions = {"orders": {0: made.position}}
+            options = PlanOptions(archive=made.archive)
+            plan = plan_from_what_is_left(made.simulation.pair, positions, options=options)
+            began = incremental_read.iso_time(BEGAN)
+            told = _forecast(made, plan, lost_at=began)
+            archived = [age.as_of for age in told.ages if age.fact == "archive"]
+            seen += bool(archived)
+            assert told.lost_at == max([began, *archived])
+            assert any(
+                f"lost_at, {began}, does not count" in each for each in told.assumptions
+            ) is (told.lost_at != began)
+    assert seen
+
+
 def test_a_source_that_answers_is_told_narrowly(tmp_path: Path) -> None:
     """While the source answers, what is at risk is what it holds and the target does not."""
     for seed in range(SEEDS):
