@@ -30,6 +30,12 @@ from airflow_mm2_offsets.spark.control import (
 )
 from airflow_mm2_offsets.spark.lost_storage import why_lost
 
+LOST_BROKERS = (
+    "A batch that waits for lost brokers takes minutes: end the driver in its cluster manager to "
+    "go on sooner"
+)
+"""What a person can do while a driver lives whose cluster is lost."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRules:
@@ -76,6 +82,8 @@ class StopWatch:
     """Seconds until the next look."""
     _last: tuple[object, ...] = field(default=(), init=False)
     _unchanged_since: float = field(default=0.0, init=False)
+    _lives: bool = field(default=False, init=False)
+    """Whether two looks have differed."""
 
     def look(self) -> Mapping[str, Any] | str:
         """Return the proof as plain JSON, or what is missing, as a sentence.
@@ -119,8 +127,12 @@ class StopWatch:
     ) -> float:
         state = (driver and (driver.run_id, driver.heartbeat), answer is None, files)
         if state != self._last:
+            self._lives = bool(self._last)
             self._last, self._unchanged_since = state, time.monotonic()
         return time.monotonic() - self._unchanged_since
+
+    def _is_alive(self, driver: Driver, unchanged: float) -> bool:
+        return self._lives and unchanged <= max(driver.longest_silence, self.interval)
 
     def _check_proof(self, driver: Driver | None, answer: Acknowledgement | None) -> None:
         """Raise if the proof is of another job, or of a copy of this job's folders."""
@@ -149,10 +161,16 @@ class StopWatch:
             return (
                 f"its queries have ended; {unchanged_for} (driver {driver.application_id}, {beat})"
             )
+        no_answer = f"{self.home} holds no answer to {self.request_id}"
+        if driver is not None and self._is_alive(driver, unchanged):
+            lives = f"driver {driver.host}:{driver.pid} lives ({beat}), and answers after its batch"
+            if self.rules.checkpoint_may_be_lost:
+                lives += f". {LOST_BROKERS}"
+            return f"{no_answer}: {lives}"
         where = f"driver {driver.host}:{driver.pid}, {beat}" if driver else beat
         return (
-            f"{self.home} holds no answer to {self.request_id} ({where}), {unchanged_for}; does "
-            f"the job run, and under StopControl with this home?"
+            f"{no_answer} ({where}), {unchanged_for}; does the job run, and under StopControl with "
+            f"this home?"
         )
 
     def _proof(self, driver: Driver | None, answer: Acknowledgement | None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from airflow_mm2_offsets.moves.folders import JobFolders, check_before_stop
 from airflow_mm2_offsets.moves.handover import has_not_begun
 from airflow_mm2_offsets.moves.journal import Event
 from airflow_mm2_offsets.moves.move import Move, Mover, job_here
+from airflow_mm2_offsets.moves.stop_watch import LOST_BROKERS
 from airflow_mm2_offsets.moves.stopping import answer_for, check_asked
 from airflow_mm2_offsets.operators.failing import fails_at_once
 from airflow_mm2_offsets.operators.links import page_links
@@ -283,7 +284,8 @@ class StopSparkStreamingOperator(PollingTask):
             **settings,
         )
         mover = self._mover(context)
-        note_wait(mover, self.wait_for, trigger.deadline, ends_with=Event.PROVE)
+        hint = f". {LOST_BROKERS}" if move.policy.source_may_be_lost else ""
+        note_wait(mover, f"{self.wait_for}{hint}", trigger.deadline, ends_with=Event.PROVE)
         if self.deferrable:
             self.wait_in_triggerer(trigger, method_name)
         proof: dict[str, Any] = getattr(self, method_name)(context, trigger.wait())

@@ -60,6 +60,18 @@ def test_it_gives_signs_of_life_until_the_job_has_answered(asked: Asked, watch: 
     assert json.loads(file.read_text()) == signs[1]
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_it_says_whether_the_driver_lives(asked: Asked, *, lost: bool) -> None:
+    """One look shows no life. In a disaster, a driver that lives may be ended by a person."""
+    asked.mover().ask()
+    watch = _watch(asked, checkpoint_may_be_lost=lost)
+    assert "does the job run" in str(watch.look())
+    asked.driver.beat(2)
+    missing = str(watch.look())
+    assert "driver h:7 lives (heartbeat 2), and answers after its batch" in missing
+    assert ("end the driver" in missing) is lost
+
+
 def test_a_driver_that_still_beats_has_not_stopped(asked: Asked, watch: StopWatch) -> None:
     """Each heartbeat and each change of the checkpoint starts the quiet period again."""
     quiet_period = 0.08
