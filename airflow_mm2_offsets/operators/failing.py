@@ -37,7 +37,8 @@ class _FailsAtOnce:
         if not isinstance(error, Mm2OffsetsError) or error.retryable:
             return
         if not isinstance(error, (AirflowFailException, AirflowSensorTimeout)):
-            raise final(error) from error
+            # Once in the log, with the places of both.
+            raise final(error).with_traceback(traceback) from error.__cause__
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Decorate an operator's method, or any function."""
