@@ -120,13 +120,12 @@ def show(*, name: Name, jobs: Jobs) -> Answer:
 @answering
 def history(*, job: JobOrJournal) -> Answer:
     """Show each entry of a job's journal: who did what, when and where."""
-    from airflow_mm2_offsets.core.summary import table
-    from airflow_mm2_offsets.moves.overview import HISTORY, history_of
+    from airflow_mm2_offsets.moves.overview import HISTORY, history_of, history_text
 
     _, entries, folder = job.journal_of()
     rows = history_of(entries)
     return Answer(
-        text=table(HISTORY, rows) if rows else f"{folder} has no entry: the job has never moved",
+        text=history_text(rows) or f"{folder} has no entry: the job has never moved",
         data={
             "journal": folder,
             "entries": [dict(zip(HISTORY, row, strict=True)) for row in rows],

@@ -49,7 +49,8 @@ NEXT_STEPS: Mapping[CheckName, str] = {
     CheckName.CHECKPOINT_READABLE: "give the job's checkpoint location, and see its storage",
     CheckName.KEPT_PLAN: "delete the plan's file, and a new plan is made",
     CheckName.IDS_UNCHANGED: "let the job commit a batch of the topic that exists now",
-    CheckName.FENCE: "see the run that moves the job; `airflow-mm2-offsets jobs list`",
+    CheckName.FENCE: "see where the job is, and which run moves it; `airflow-mm2-offsets jobs "
+    "list`",
     CheckName.JOB_FOLDERS: "give the folders that the job itself writes",
     CheckName.TARGET_FOLDERS: "give a target folder that holds no job yet",
     CheckName.SINK: "give the target job a sink of its own, or migrate its checkpoint",

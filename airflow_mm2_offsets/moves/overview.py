@@ -163,6 +163,16 @@ def history_of(entries: Iterable[Entry]) -> list[tuple[str, ...]]:
     return [tuple(map(without_login, row)) for row in rows]
 
 
+def history_text(rows: Iterable[Sequence[str]]) -> str:
+    """Return the rows of ``history_of`` as text: what happened, then where, and what it says."""
+    lines = []
+    for number, at, event, home, target, by, facts in rows:
+        lines.append(f"{number}  {at}  {event}  by {by}")
+        where = f"{home} -> {target}" if target and target != home else home
+        lines += [f"   {each}" for each in (where, facts) if each]
+    return "\n".join(lines)
+
+
 def tell_facts(entry: Entry) -> str:
     """Return what an entry says beside its event and its homes, in words."""
     facts, numbers = entry.facts, entry.facts.get("numbers") or {}

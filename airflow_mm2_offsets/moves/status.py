@@ -38,6 +38,8 @@ _NEXT: Final = {
     "whether it runs there: if so, clear wait_started. If it runs nowhere, start it there: clear "
     "the run of its DAG, or submit it. Start nothing at {here}.",
     "moved": "{job} runs at {there}. A new move brings it back.",
+    "moved in a disaster": "{job} runs at {there}. Move its producers. When {here} is back, start "
+    "nothing there: a new move brings {job} home.",
     "given up": "{job} was not moved, and may run at {here}. If it does not run there by now, "
     "start it: it continues where it stopped.",
     "settled": "A person has said where {job} runs: {here}.",
@@ -242,6 +244,8 @@ def _step(move: Move, state: str, here: str, wait: Mapping[str, Any]) -> str:
         return "past"
     if wait.get("asked_in"):
         return "asked"
+    if state == "moved" and move.policy.source_may_be_lost:
+        return "moved in a disaster"
     return "waiting" if state == "stopped" and wait else state
 
 
