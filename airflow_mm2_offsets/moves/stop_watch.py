@@ -31,7 +31,7 @@ from airflow_mm2_offsets.spark.control import (
 from airflow_mm2_offsets.spark.lost_storage import why_lost
 
 LOST_BROKERS = (
-    "A batch that waits for lost brokers takes minutes: end the driver in its cluster manager to "
+    "a batch that waits for lost brokers takes minutes: end the driver in its cluster manager to "
     "go on sooner"
 )
 """What a person can do while a driver lives whose cluster is lost."""
@@ -165,7 +165,7 @@ class StopWatch:
         if driver is not None and self._is_alive(driver, unchanged):
             lives = f"driver {driver.host}:{driver.pid} lives ({beat}), and answers after its batch"
             if self.rules.checkpoint_may_be_lost:
-                lives += f". {LOST_BROKERS}"
+                lives += f" ({LOST_BROKERS})"
             return f"{no_answer}: {lives}"
         where = f"driver {driver.host}:{driver.pid}, {beat}" if driver else beat
         return (

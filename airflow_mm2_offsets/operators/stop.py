@@ -284,7 +284,7 @@ class StopSparkStreamingOperator(PollingTask):
             **settings,
         )
         mover = self._mover(context)
-        hint = f". {LOST_BROKERS}" if move.policy.source_may_be_lost else ""
+        hint = f" ({LOST_BROKERS})" if move.policy.source_may_be_lost else ""
         note_wait(mover, f"{self.wait_for}{hint}", trigger.deadline, ends_with=Event.PROVE)
         if self.deferrable:
             self.wait_in_triggerer(trigger, method_name)
