@@ -6,7 +6,7 @@
 from dataclasses import replace
 
 from airflow_mm2_offsets.core.bounds import lacks_records
-from airflow_mm2_offsets.core.bracket import BEGINNING, SyncBracket
+from airflow_mm2_offsets.core.bracket import BEGINNING, END, SyncBracket
 from airflow_mm2_offsets.core.bracket_bounds import NEVER_RISES, BracketBounds, unsafe_offset
 from airflow_mm2_offsets.core.content import is_only_copy, match_content, missing_records, skip_read
 from airflow_mm2_offsets.core.counting import count_records
@@ -156,7 +156,10 @@ def _bound(
             read = extend_range(syncs, searched, source, target)
             bounds = bounds.lowered(_low_of_missing(syncs, read, source, target))
         end = evidence.target.high if evidence.target else target.last + 1
-        bounds = _skipping_read(bounds, bracket.position, source, target, end)
+        # A record that was not read may be equal to one before the position, and needed.
+        source_end = evidence.source.high if evidence.source else END
+        if source.last >= source_end - 1:
+            bounds = _skipping_read(bounds, bracket.position, source, target, end)
     end = suspect_tail(syncs, evidence)
     rewind = rewind_after(syncs, bracket.position, end if end - 1 > searched_to else 0)
     return bounds.raised(rewind) if rewind and rewind.downstream > searched_to else bounds

@@ -36,7 +36,7 @@ def find_range_to_end(
 ) -> OffsetRange | None:
     """Return what to read of the source up to its end; None if nothing helps or it is too much."""
     source = evidence.source
-    if answer.low == answer.high or answer.basis is not Basis.CONTENT or not source:
+    if answer.low == answer.high or not source or evidence.source_window is None:
         return None
     # All of it, if that is little: a rewind that no sync shows may go back anywhere.
     to_end = OffsetRange(source.low, source.high - 1)
@@ -51,7 +51,7 @@ def _first_source_offset(syncs: PartitionSyncs, answer: Translation, evidence: E
     segments = segments_with(syncs, evidence)
     window = search_range(segments, segments.bracket(answer.position))
     if window is None or evidence.target_window is None:
-        return 0
+        return evidence.source_window.first if evidence.source_window else 0
     rewinds = (
         recopied_from(syncs, number)
         for number in range(1, len(syncs.starts))

@@ -319,6 +319,21 @@ def test_records_settle_a_position_after_the_last_sync(clusters: Pair, position:
     assert answer.high == (answer.target if position < 149 else None)
 
 
+def test_an_equal_record_that_can_t_be_read_is_not_skipped(clusters: Pair) -> None:
+    """Record 105 is equal to 95, and of an open transaction; compaction has removed 95's copy."""
+    clusters.write("orders", [*range(105), 95])
+    log = clusters.source.log("orders", 0)
+    assert isinstance(log, SourceLog)
+    log.open_from = 105
+    clusters.copy("orders", range(95))
+    clusters.target.skip_offsets("orders", 0, 1)
+    clusters.copy("orders", [*range(96, 105), 95])
+    clusters.sync("orders", (0, 0), (90, 90))
+    answer, truth = _answer(clusters.pair, 105), 105
+    assert answer.target is not None
+    assert answer.target <= truth
+
+
 def test_what_came_after_the_noted_record_may_be_copied_again(clusters: Pair) -> None:
     """A restart goes on after what is noted: only a source that ends there rules it out."""
     clusters.write("orders", range(9))
