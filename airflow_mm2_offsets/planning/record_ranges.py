@@ -35,9 +35,13 @@ def find_range_to_end(
     index: SyncIndex, answer: Translation, evidence: Evidence
 ) -> OffsetRange | None:
     """Return what to read of the source up to its end; None if nothing helps or it is too much."""
-    source = evidence.source
-    if answer.low == answer.high or not source or evidence.source_window is None:
+    source, read = evidence.source, evidence.source_window
+    if answer.low == answer.high or source is None or read is None:
         return None
+    if answer.basis is not Basis.CONTENT:
+        # What was written since the records were read.
+        to_end = OffsetRange(read.first, source.high - 1)
+        return to_end if read.last < to_end.last and to_end.size <= MAX_WINDOW else None
     # All of it, if that is little: a rewind that no sync shows may go back anywhere.
     to_end = OffsetRange(source.low, source.high - 1)
     if to_end.size > MAX_WINDOW:
@@ -51,7 +55,7 @@ def _first_source_offset(syncs: PartitionSyncs, answer: Translation, evidence: E
     segments = segments_with(syncs, evidence)
     window = search_range(segments, segments.bracket(answer.position))
     if window is None or evidence.target_window is None:
-        return evidence.source_window.first if evidence.source_window else 0
+        return 0
     rewinds = (
         recopied_from(syncs, number)
         for number in range(1, len(syncs.starts))
