@@ -92,7 +92,8 @@ def skip_read(position: int, source: SourceWindow, target: TargetWindow, low: in
     """Return the first target offset from a lower bound on that the job may need.
 
     It needs no record whose content both sides hold once, if its original lies before the position.
-    Then the lower bound holds whatever was copied before the first known sync.
+    Then the lower bound holds whatever was copied before the first known sync. The originals must
+    rise: where they step back, a transform may have made a later record equal to an earlier one.
 
     Args:
         position: The next offset to read on the source.
@@ -101,9 +102,12 @@ def skip_read(position: int, source: SourceWindow, target: TargetWindow, low: in
         low: The lower bound, a target offset.
     """
     begin = bisect_left(target.records, low, key=itemgetter(0))
+    last = -1
     for offset, content in islice(target.records, begin, None):
-        if content not in target.unique or source.unique.get(content, position) >= position:
+        original = source.unique.get(content, position)
+        if content not in target.unique or not last < original < position:
             return offset
+        last = original
     return target.last + 1
 
 

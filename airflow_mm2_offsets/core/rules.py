@@ -158,7 +158,7 @@ def _bound(
         end = evidence.target.high if evidence.target else target.last + 1
         # A record that was not read may be equal to one before the position, and needed.
         source_end = evidence.source.high if evidence.source else END
-        if source.last >= source_end - 1:
+        if source.last >= source_end - 1 and not evidence.changed_records:
             bounds = _skipping_read(bounds, bracket.position, source, target, end)
     end = suspect_tail(syncs, evidence)
     rewind = rewind_after(syncs, bracket.position, end if end - 1 > searched_to else 0)

@@ -3,10 +3,12 @@
 ``EvidenceCollector`` calls it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from airflow_mm2_offsets.clusters import ClusterPair
 from airflow_mm2_offsets.core import Evidence, SyncIndex, TopicPartition, Watermarks
+from airflow_mm2_offsets.core.evidence import Content, WindowRecord
 from airflow_mm2_offsets.core.rules import segments_with
 from airflow_mm2_offsets.kafka.ranges import OffsetRange, PartitionRange, read_ranges
 from airflow_mm2_offsets.planning.record_evidence import (
@@ -49,10 +51,18 @@ def find_progress(
     progress = {}
     for key, (read, originals) in read_source_ranges(pair, on_source, max_bytes=max_bytes).items():
         timed = are_timed(copies[key])
-        copied = {content for _, content in contents(copies[key], timed=timed)}
-        missing = (at for at, content in contents(originals, timed=timed) if content not in copied)
+        copied = Counter(content for _, content in contents(copies[key], timed=timed))
+        missing = _missing(contents(originals, timed=timed), copied)
         progress[key] = next(missing, read.last + 1) - 1, watermarks[pair.on_target(key)]
     return progress
+
+
+def _missing(originals: Iterable[WindowRecord], copied: Counter[Content]) -> Iterator[int]:
+    """Yield the offsets of the originals that have no copy; of equal ones, as many as lack one."""
+    for at, content in originals:
+        copied[content] -= 1
+        if copied[content] < 0:
+            yield at
 
 
 def _open_ends(

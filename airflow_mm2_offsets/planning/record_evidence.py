@@ -26,7 +26,6 @@ from airflow_mm2_offsets.planning.offset_evidence import stable_ends
 from airflow_mm2_offsets.planning.record_ranges import (
     find_range_to_end,
     find_ranges,
-    low_of,
 )
 
 
@@ -56,7 +55,12 @@ def gather_windows(
     on_target = {
         key: (pair.on_target(key.topic_partition), target) for key, (_, target) in ranges.items()
     }
+    # A read ends where the first open transaction begins. Read before: it only moves on.
+    names = {name for name, _ in on_target.values()}
+    stable = pair.target.watermarks(names, isolation="read_committed") if names else {}
     copies = read_ranges(pair.target, on_target, max_bytes=max_bytes)
+    # Read last: records that retention has deleted meanwhile were not read.
+    lows = pair.target.watermarks({on_target[key][0] for key in copies}) if copies else {}
     sources = {
         key: (key.topic_partition, source)
         for key, (source, _) in ranges.items()
@@ -67,9 +71,10 @@ def gather_windows(
     windows = {}
     # A range that is absent from ``copies`` is beyond ``max_bytes``.
     for key, records in copies.items():
-        # The window does not cover offsets that the target has deleted.
-        target = on_target[key][1]
-        read = OffsetRange(max(target.first, low_of(evidence[key].target)), target.last)
+        name, target = on_target[key]
+        read = OffsetRange(
+            max(target.first, lows[name].low), min(target.last, stable[name].high - 1)
+        )
         same = on_target[key], read, sources.get(key)
         if same not in made:
             made[same] = _windows(read, records, originals.get(key))

@@ -119,6 +119,8 @@ class TargetLog:
     low: int = 0
     entries: list[Entry] = field(default_factory=list)
     """One for each offset ever written, also below ``low``."""
+    open_from: int | None = None
+    """Where a transaction begins that is not decided yet; its records are not delivered."""
 
     @property
     def high(self) -> int:
@@ -127,8 +129,8 @@ class TargetLog:
 
     @property
     def stable(self) -> int:
-        """The end offset: no transaction stays open on a simulated target."""
-        return len(self.entries)
+        """The offset up to which every transaction is decided."""
+        return len(self.entries) if self.open_from is None else self.open_from
 
     def append(self, entry: Entry) -> int:
         """Append an entry; return its offset."""
@@ -149,7 +151,7 @@ class TargetLog:
 
     def committed_records(self, start: int) -> Iterator[tuple[int, Record]]:
         """Yield offset and record from ``start`` on."""
-        for offset in range(max(start, self.low), len(self.entries)):
+        for offset in range(max(start, self.low), self.stable):
             record = self.entries[offset].record
             if record is not None:
                 yield offset, record
